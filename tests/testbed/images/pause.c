@@ -1,0 +1,31 @@
+/* Copyright (c) 2026 KubeGPU contributors
+ * GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+ * SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * The process that keeps a pod's namespaces.
+ */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void end(int signal)
+{
+    (void)signal;
+    _exit(0);
+}
+
+static void reap(int signal)
+{
+    (void)signal;
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+}
+
+int main(void)
+{
+    signal(SIGINT, end);
+    signal(SIGTERM, end);
+    signal(SIGCHLD, reap);
+    for (;;)
+        pause();
+}

@@ -1,0 +1,170 @@
+/* Copyright (c) 2026 KubeGPU contributors
+ * GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+ * SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * NVML: which GPUs there are, and what each of them is.
+ */
+#include "library.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+/* A handle is a number that says which board it means; bits above stay free for MIG instances. */
+#define HANDLE_TAG 0x53470000u
+
+nvmlDevice_t handle(unsigned minor)
+{
+    return (nvmlDevice_t)(uintptr_t)(HANDLE_TAG | (minor + 1));
+}
+
+unsigned minor_of(nvmlDevice_t device)
+{
+    return (unsigned)((uintptr_t)device & 0xffff) - 1;
+}
+
+nvmlReturn_t board_of(nvmlDevice_t device, struct board *board)
+{
+    struct state state;
+    CHECK(look(&state));
+    unsigned minor = minor_of(device);
+    if (((uintptr_t)device & ~(uintptr_t)0xffff) != HANDLE_TAG || minor >= state.board_count)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *board = state.boards[minor];
+    return board->lost ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
+}
+
+nvmlReturn_t handle_of(const struct state *state, unsigned minor, nvmlDevice_t *device)
+{
+    if (!device)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (state->boards[minor].lost)
+        return NVML_ERROR_GPU_IS_LOST;
+    *device = handle(minor);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
+{
+    struct state state;
+    CHECK(look(&state));
+    if (!count)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *count = 0;
+    for (unsigned minor = 0; minor < state.board_count; minor++)
+        *count += board_visible(minor);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetCount(unsigned int *count)
+{
+    return nvmlDeviceGetCount_v2(count);
+}
+
+static nvmlReturn_t named(const char *name, nvmlReturn_t absent, nvmlDevice_t *device)
+{
+    struct state state;
+    CHECK(look(&state));
+    int minor = board_find(&state, name);
+    return minor < 0 ? absent : handle_of(&state, (unsigned)minor, device);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%u", index);
+    return named(name, NVML_ERROR_INVALID_ARGUMENT, device);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
+{
+    return nvmlDeviceGetHandleByIndex_v2(index, device);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
+{
+    if (!uuid)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    return strncmp(uuid, "GPU-", 4) ? NVML_ERROR_NOT_FOUND : named(uuid, NVML_ERROR_NOT_FOUND, device);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *address, nvmlDevice_t *device)
+{
+    if (!address || !strchr(address, ':'))
+        return NVML_ERROR_INVALID_ARGUMENT;
+    return named(address, NVML_ERROR_NOT_FOUND, device);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *address, nvmlDevice_t *device)
+{
+    return nvmlDeviceGetHandleByPciBusId_v2(address, device);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *device)
+{
+    struct state state;
+    CHECK(look(&state));
+    for (unsigned minor = 0; serial && minor < state.board_count; minor++)
+        if (!strcmp(state.boards[minor].serial, serial) && board_visible(minor))
+            return handle_of(&state, minor, device);
+    return serial ? NVML_ERROR_NOT_FOUND : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
+{
+    struct board board;
+    CHECK(board_of(device, &board));
+    if (!index)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *index = 0;
+    for (unsigned minor = 0; minor < minor_of(device); minor++)
+        *index += board_visible(minor);
+    return NVML_SUCCESS;
+}
+
+static nvmlDeviceArchitecture_t architecture(const char *name)
+{
+    static const char *const names[] = {"", "", "kepler", "maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"};
+    for (unsigned i = 2; i < sizeof names / sizeof *names; i++)
+        if (!strcasecmp(names[i], name))
+            return i;
+    return NVML_DEVICE_ARCH_UNKNOWN;
+}
+
+READS_TEXT(nvmlDeviceGetName, board.name)
+READS_TEXT(nvmlDeviceGetUUID, board.uuid)
+READS_TEXT(nvmlDeviceGetSerial, board.serial)
+READS_TEXT(nvmlDeviceGetVbiosVersion, board.vbios)
+READS_TEXT(nvmlDeviceGetBoardPartNumber, board.part_number)
+READS(nvmlDeviceGetMinorNumber, unsigned int, minor_of(device))
+READS(nvmlDeviceGetBoardId, unsigned int, minor_of(device) + 1)
+READS(nvmlDeviceGetModuleId, unsigned int, minor_of(device))
+READS(nvmlDeviceGetBrand, nvmlBrandType_t, NVML_BRAND_NVIDIA)
+READS(nvmlDeviceGetArchitecture, nvmlDeviceArchitecture_t, architecture(board.architecture))
+READS(nvmlDeviceGetNumGpuCores, unsigned int, board.cores)
+READS(nvmlDeviceGetMemoryBusWidth, unsigned int, board.memory_bus_bits)
+READS(nvmlDeviceGetMultiGpuBoard, unsigned int, 0)
+READS(nvmlDeviceGetBusType, nvmlBusType_t, NVML_BUS_TYPE_PCIE)
+
+nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
+{
+    struct board board;
+    CHECK(board_of(device, &board));
+    return major && minor && sscanf(board.compute_capability, "%d.%d", major, minor) == 2 ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttributes_t *attributes)
+{
+    struct board board;
+    CHECK(board_of(device, &board));
+    if (!attributes)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *attributes = (nvmlDeviceAttributes_t){
+        .multiprocessorCount = board.multiprocessors, .sharedCopyEngineCount = board.copy_engines, .sharedDecoderCount = board.decoders,
+        .sharedEncoderCount = board.encoders, .sharedJpegCount = board.jpegs, .sharedOfaCount = board.ofas, .memorySizeMB = board.memory_mib};
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetAttributes(nvmlDevice_t device, nvmlDeviceAttributes_t *attributes)
+{
+    return nvmlDeviceGetAttributes_v2(device, attributes);
+}

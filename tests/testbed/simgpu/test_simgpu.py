@@ -1,0 +1,234 @@
+# Copyright (c) 2026 KubeGPU contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The simulated GPU, judged through NVIDIA's Python binding: on a node (a mount namespace) and in a container on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pynvml")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mount namespaces and device nodes need root")
+
+HERE = Path(__file__).parent
+VERSION = "580.178.04"
+
+# Private copies of what loading the driver changes. The node is ready when it says so.
+NODE = """
+set -e
+mount -t tmpfs tmpfs /run
+mkdir -p /var/lib/simgpu
+mount -t tmpfs tmpfs /var/lib/simgpu
+mount -t tmpfs tmpfs /var/log
+mkdir /run/dev
+cp -a /dev/null /dev/zero /dev/urandom /run/dev
+mount --bind /run/dev /dev
+mkdir /run/lib
+cp "$1/libnvidia-ml.so.$2" /run/lib/libnvidia-ml.so.1
+echo ready
+exec cat
+"""
+
+# What CDI puts into a container: the devices of GPU 1, the library and the socket; nothing else of the node.
+CONTAINER = """
+set -e
+mkdir -p /run/container
+mount -t tmpfs tmpfs /run/container
+mkdir /run/container/lib /run/container/nvidia-persistenced /run/container/dev
+cp -a /dev/null /dev/zero /dev/urandom /dev/nvidiactl /dev/nvidia1 /run/container/dev
+cp /run/lib/* /run/container/lib
+touch /run/container/nvidia-persistenced/socket
+mount --bind /run/nvidia-persistenced/socket /run/container/nvidia-persistenced/socket
+mount --bind /run/container/dev /dev
+mount --rbind /run/container /run
+exec "$@"
+"""
+
+
+class Node:
+    """A simulated node with the driver's files, not yet loaded."""
+
+    def __init__(self, build: Path) -> None:
+        self.build = build
+        self.environment = {**os.environ, "LD_LIBRARY_PATH": "/run/lib"}
+        self.anchor = subprocess.Popen(
+            ["unshare", "-m", "--propagation", "private", "bash", "-c", NODE, "node", str(build), VERSION],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.anchor.stdout and self.anchor.stdout.readline() == "ready\n"
+        self.plug("h100-80", "t4")
+
+    def command(self, *command: str) -> list[str]:
+        path = str(self.build / command[0])
+        return ["nsenter", "-m", "-t", str(self.anchor.pid), path if Path(path).exists() else command[0], *command[1:]]
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(self.command(*command), env=self.environment, capture_output=True, text=True, timeout=30)
+
+    def start(self, *command: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(*command), env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def plug(self, *boards: str) -> None:
+        assert not self.run(
+            sys.executable, str(HERE / "hardware.py"), "/var/lib/simgpu/hardware", "--node", "gpu-a", *boards
+        ).returncode
+
+    def load(self, *options: str) -> None:
+        done = self.run("simgpu", "load", *options)
+        assert done.returncode == 0, done.stderr
+
+    def nvml(self, code: str, inside: tuple[str, ...] = ()) -> Any:
+        """The value of an expression of pynvml's names, or the number of the error that came instead."""
+        program = "import json\nfrom pynvml import *\n"
+        program += f"try:\n nvmlInit()\n print(json.dumps({code}))\nexcept NVMLError as e: print(e.value)"
+        done = self.run(*inside, sys.executable, "-c", program)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def in_container(self, *command: str) -> tuple[str, ...]:
+        own = ("unshare", "-m", "-p", "-f", "--mount-proc", "--propagation", "private")
+        return (*own, "bash", "-c", CONTAINER, "container", *command)
+
+    def stop(self) -> None:
+        self.run("simgpu", "unload", "--force")
+        self.anchor.communicate(timeout=10)
+
+
+@pytest.fixture(scope="module")
+def build() -> Path:
+    done = subprocess.run([HERE / "build.sh", VERSION], stdout=subprocess.PIPE, text=True, check=True)
+    return Path(done.stdout.strip())
+
+
+@pytest.fixture
+def node(build: Path) -> Iterator[Node]:
+    node = Node(build)
+    yield node
+    node.stop()
+
+
+UUIDS = "[nvmlDeviceGetUUID(nvmlDeviceGetHandleByIndex(i)) for i in range(nvmlDeviceGetCount())]"
+PIDS = "[p.pid for p in nvmlDeviceGetComputeRunningProcesses(nvmlDeviceGetHandleByIndex(%d))]"
+
+
+def test_driver_that_is_not_loaded_and_driver_of_another_version(node: Node) -> None:
+    assert node.nvml("0") == 9
+    smi = node.run("nvidia-smi")
+    assert smi.returncode == 9 and "couldn't communicate with the NVIDIA driver" in smi.stdout
+    node.load("--version", "580.173.02")
+    assert node.nvml("0") == 18
+    smi = node.run("nvidia-smi")
+    assert smi.returncode == 18
+    assert smi.stdout.startswith("Failed to initialize NVML: Driver/library version mismatch\n")
+
+
+def test_boards_are_what_their_files_say(node: Node) -> None:
+    node.load()
+    h100, t4 = node.nvml(
+        "[[nvmlDeviceGetName(d), nvmlDeviceGetPciInfo(d).busId, hex(nvmlDeviceGetPciInfo(d).pciDeviceId),"
+        " nvmlDeviceGetArchitecture(d), nvmlDeviceGetMemoryInfo(d).total >> 20, nvmlDeviceGetMinorNumber(d)]"
+        " for d in map(nvmlDeviceGetHandleByIndex, (0, 1))]"
+    )
+    assert h100 == ["NVIDIA H100 80GB HBM3", "00000000:1A:00.0", "0x233010de", 9, 81559, 0]
+    assert t4 == ["Tesla T4", "00000000:1C:00.0", "0x1eb810de", 6, 15360, 1]
+    assert node.nvml("nvmlDeviceGetMigMode(nvmlDeviceGetHandleByIndex(0))") == [0, 0]
+    assert node.nvml("nvmlDeviceGetMigMode(nvmlDeviceGetHandleByIndex(1))") == 3
+    assert node.nvml("nvmlDeviceGetMinorNumber(nvmlDeviceGetHandleByPciBusId('0000:1c:00.0'))") == 1
+    assert f"x86_64  {VERSION}  Release Build" in node.run("cat", "/proc/driver/nvidia/version").stdout
+
+
+def test_every_function_of_the_header_answers(node: Node) -> None:
+    node.load()
+    assert node.nvml("nvmlDeviceGetFanSpeed(nvmlDeviceGetHandleByIndex(0))") == 3
+    library = str(node.build / f"libnvidia-ml.so.{VERSION}")
+    assert node.run("nm", "-D", "--defined-only", library).stdout.count(" nvml") > 400
+
+
+def test_a_board_that_is_pulled_leaves_the_other_as_it_was(node: Node) -> None:
+    node.load()
+    before = node.nvml(UUIDS)
+    assert node.run("simgpu", "unload").returncode == 0
+    node.plug("-", "t4")
+    node.load()
+    assert node.nvml(UUIDS) == before[1:]
+
+
+def test_lost_gpu_is_an_event_and_then_an_error(node: Node) -> None:
+    node.load()
+    watcher = node.start(
+        sys.executable, "-c",
+        "from pynvml import *\nnvmlInit()\nd, s = nvmlDeviceGetHandleByIndex(0), nvmlEventSetCreate()\n"
+        "nvmlDeviceRegisterEvents(d, nvmlEventTypeXidCriticalError, s)\nprint('waiting', flush=True)\n"
+        "print(nvmlEventSetWait_v2(s, 10000).eventData)\n"
+        "try: nvmlDeviceGetName(d)\nexcept NVMLError as e: print(e.value)",
+    )  # fmt: skip
+    assert watcher.stdout and watcher.stdout.readline() == "waiting\n"
+    assert node.run("simgpu", "lose", "0").returncode == 0
+    assert watcher.communicate(timeout=20)[0].split() == ["79", "15"]
+    assert node.nvml("nvmlDeviceGetHandleByIndex(0)") == 15
+    assert node.nvml("nvmlDeviceGetName(nvmlDeviceGetHandleByIndex(1))") == "Tesla T4"
+    assert node.run("simgpu", "restore", "0").returncode == 0
+    assert len(node.nvml(UUIDS)) == 2
+
+
+def test_settings_are_seen_by_other_processes_and_logged(node: Node) -> None:
+    node.load()
+    mode = "nvmlDeviceGetComputeMode(nvmlDeviceGetHandleByIndex(1))"
+    assert node.nvml("nvmlDeviceSetComputeMode(nvmlDeviceGetHandleByIndex(1), 3)") is None
+    assert node.nvml(mode) == 3
+    smi = node.run("nvidia-smi", "-i", "1", "--query-gpu=compute_mode,mig.mode.current", "--format=csv,noheader")
+    assert smi.stdout == "Exclusive_Process, [N/A]\n"
+    assert " set_compute_mode " in node.run("cat", "/var/log/simgpu.log").stdout
+
+
+def test_ecc_waits_for_the_next_load(node: Node) -> None:
+    node.load()
+    ecc = "nvmlDeviceGetEccMode(nvmlDeviceGetHandleByIndex(0))"
+    assert node.nvml("nvmlDeviceSetEccMode(nvmlDeviceGetHandleByIndex(0), 0)") is None
+    assert node.nvml(ecc) == [1, 0]
+    assert node.run("simgpu", "unload").returncode == 0
+    node.load()
+    assert node.nvml(ecc) == [0, 0]
+
+
+def test_container_sees_its_gpu_and_its_process_is_seen_from_the_node(node: Node, tmp_path: Path) -> None:
+    node.load()
+    uuids = node.nvml(UUIDS)
+    assert node.nvml(UUIDS, node.in_container()) == uuids[1:]
+    simgpu = shutil.copy(node.build / "simgpu", tmp_path)
+    workload = node.start(*node.in_container(simgpu, "hold", uuids[1], "--", "sh", "-c", "echo holding; read end"))
+    assert workload.stdout and workload.stdout.readline() == "holding\n"
+    (pid,) = node.nvml(PIDS % 1)
+    assert Path(f"/proc/{pid}/comm").read_text() == "sh\n"
+    assert node.nvml(PIDS % 0) == []
+    assert node.run("simgpu", "unload").returncode == 1
+    workload.communicate("end\n", timeout=10)
+    assert node.nvml(PIDS % 1) == []
+    assert node.run("simgpu", "unload").returncode == 0
+
+
+def test_container_outlives_a_restart_of_persistenced(node: Node) -> None:
+    node.load()
+    assert node.run("nvidia-persistenced").returncode == 0
+    assert node.nvml("nvmlDeviceGetPersistenceMode(nvmlDeviceGetHandleByIndex(0))") == 1
+    inside = node.start(*node.in_container(sys.executable, "-c",
+        f"from pynvml import *\nnvmlInit()\nprint('ready', flush=True)\ninput()\nprint({UUIDS})"))  # fmt: skip
+    assert inside.stdout and inside.stdout.readline() == "ready\n"
+    stop = "cd /run/nvidia-persistenced; pid=$(cat *.pid); kill $pid; tail --pid=$pid -f /dev/null; rm -rf $PWD"
+    assert node.run("bash", "-c", stop).returncode == 0
+    assert node.nvml("nvmlDeviceGetPersistenceMode(nvmlDeviceGetHandleByIndex(0))") == 0
+    assert node.run("nvidia-persistenced", "--foreground", "--user", "no-such-user").returncode == 1
+    assert node.run("nvidia-persistenced").returncode == 0
+    assert inside.communicate("\n", timeout=10)[0].startswith("['GPU-")
+    assert len(node.nvml(UUIDS, node.in_container())) == 1
