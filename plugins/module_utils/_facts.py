@@ -1,0 +1,155 @@
+# Copyright (c) 2026 KubeGPU contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# PRIVATE to the collection: no stable interface for others.
+
+"""The fact `nvidia_gpu`, put together from what the other parts read. What cannot be read is a reason, no failure."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from . import _drivers, _host, _nvml, _packages, _pci, _toolkit
+from ._processes import command_of
+from ._runtime.daemons import find_daemons
+
+PARTS = ("host", "pci", "driver", "nvml", "runtimes", "toolkit")
+
+DRIVER_PACKAGES = ("nvidia*", "libnvidia*", "libcuda*", "cuda-drivers*", "firmware-nvidia*", "kmod-nvidia*")
+
+
+def gather(run_command: _packages.RunCommand, parts: t.Collection[str]) -> dict[str, t.Any]:
+    """The wanted parts, and always whether there is a GPU and why something is missing."""
+    reasons: list[str] = []
+    functions = _scan(reasons)
+    usable = [function for function in functions if function.usable]
+    facts: dict[str, t.Any] = {"present": any(function.kind == "gpu" for function in functions)}
+    if not facts["present"] and not reasons:
+        reasons.append("This host has no NVIDIA GPU.")
+    elif facts["present"] and not usable:
+        reasons.append("This host's GPUs are given to virtual machines; its own driver has none to drive.")
+    if "host" in parts:
+        facts["host"] = _host.facts()
+    if "pci" in parts:
+        facts["pci"] = [function.as_fact() for function in functions]
+    packages = None
+    if {"driver", "toolkit"} & set(parts):
+        packages = _packages.installed(run_command, DRIVER_PACKAGES)
+    if "driver" in parts:
+        facts["driver"] = _driver(packages, usable, reasons)
+    if "nvml" in parts:
+        facts["nvml"], facts["gpus"] = read_nvml(usable, reasons)
+    if "runtimes" in parts:
+        facts["runtimes"] = [daemon.facts() for daemon in find_daemons(run_command)]
+    if "toolkit" in parts:
+        facts["toolkit"] = _toolkit.facts(packages or {})
+    facts["reason"] = " ".join(reasons)
+    return facts
+
+
+def _scan(reasons: list[str]) -> list[_pci.PciFunction]:
+    try:
+        return _pci.scan()
+    except OSError as exc:
+        reasons.append(
+            f"The PCI bus cannot be read ({exc.strerror}: {exc.filename}), so there may or may not be a GPU."
+        )
+        return []
+
+
+def _driver(packages: dict[str, str] | None, usable: list[_pci.PciFunction], reasons: list[str]) -> dict[str, t.Any]:
+    if packages is not None:
+        packages = {name: version for name, version in packages.items() if name not in _toolkit.PACKAGES}
+    driver = _drivers.read(packages)
+    verdict = _drivers.verdict(driver, gpu_present=bool(usable))
+    if usable and verdict.verdict != "ok":
+        reasons.append(verdict.reason)
+    return {
+        "loaded": dataclasses.asdict(driver.loaded) if driver.loaded else None,
+        "library": driver.library,
+        "packages": packages or {},
+        "nouveau_loaded": driver.nouveau,
+        "verdict": verdict.verdict,
+        "reason": verdict.reason,
+    }
+
+
+def read_nvml(
+    usable: list[_pci.PciFunction],
+    reasons: list[str],
+    load_binding: t.Callable[[], _nvml.Binding] = _nvml.load_binding,
+    proc: str = "/proc",
+) -> tuple[dict[str, t.Any], list[dict[str, t.Any]]]:
+    """What NVML says: about itself, and about each GPU."""
+    nvml: dict[str, t.Any] = {
+        "status": "not_needed",
+        "error": None,
+        "code": None,
+        "message": "",
+        "driver_version": None,
+        "library_version": None,
+        "cuda_version": None,
+    }
+    gpus: list[_nvml.Gpu] = []
+    if not usable:
+        return nvml, []
+    try:
+        with _nvml.session(load_binding()) as session:
+            versions = session.versions()
+            nvml.update(driver_version=versions.driver, library_version=versions.library, cuda_version=versions.cuda)
+            gpus = session.gpus()
+        nvml["status"] = "ok"
+    except _nvml.BindingMissing as exc:
+        nvml.update(status="binding_missing", message=str(exc))
+    except _nvml.NvmlError as exc:
+        nvml.update(status="error", **dataclasses.asdict(exc.failure))
+    if nvml["status"] != "ok":
+        # An error of NVML follows from a fault of the driver that has been told already.
+        if nvml["status"] == "binding_missing" or not reasons:
+            reasons.append(nvml["message"])
+        return nvml, []
+    place_lost(gpus, [function.address for function in usable])
+    missing = sorted({function.address for function in usable} - {gpu.pci_address for gpu in gpus})
+    if missing:
+        reasons.append(f"NVML does not show the GPU at {', '.join(missing)}; look for NVRM lines in the kernel log.")
+    reasons += [f"GPU {gpu.pci_address or gpu.index}: {gpu.error.message}" for gpu in gpus if gpu.error]
+    boards = {function.address: function.board for function in usable}
+    return nvml, [_gpu(gpu, boards.get(gpu.pci_address or ""), proc) for gpu in gpus]
+
+
+def place_lost(gpus: list[_nvml.Gpu], addresses: list[str]) -> None:
+    """Gives GPUs that could not name themselves the PCI addresses that are left over, as far as there is no doubt.
+
+    NVML numbers GPUs in the order of their addresses, so as many nameless ones as addresses left match in order.
+    """
+    nameless = [gpu for gpu in gpus if gpu.pci_address is None]
+    left = sorted(set(addresses) - {gpu.pci_address for gpu in gpus if gpu.pci_address})
+    if len(nameless) == len(left):
+        for gpu, address in zip(nameless, left):
+            gpu.pci_address = address
+
+
+def _gpu(gpu: _nvml.Gpu, board: _pci.Board | None, proc: str) -> dict[str, t.Any]:
+    # The kernel module still knows a GPU that NVML has lost.
+    known = _drivers.gpu_information(gpu.pci_address, proc) if gpu.error and gpu.pci_address else {}
+    minor = known.get("Device Minor", "")
+    return {
+        "uuid": gpu.uuid or known.get("GPU UUID"),
+        "pci_address": gpu.pci_address,
+        "index": gpu.index,
+        "minor": int(minor) if gpu.minor is None and minor.isdigit() else gpu.minor,
+        "name": gpu.name or known.get("Model"),
+        "generation": gpu.generation or (board.generation if board else None),
+        "memory_mib": gpu.memory_mib,
+        "serial": gpu.serial,
+        "mig": {"current": gpu.mig_current, "pending": gpu.mig_pending},
+        "compute_mode": gpu.compute_mode,
+        "persistence": gpu.persistence,
+        "ecc": {"current": gpu.ecc_current, "pending": gpu.ecc_pending},
+        "processes": None
+        if gpu.processes is None
+        else [{**dataclasses.asdict(each), "command": command_of(each.pid, proc)} for each in gpu.processes],
+        "error": dataclasses.asdict(gpu.error) if gpu.error else None,
+    }

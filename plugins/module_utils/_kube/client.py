@@ -1,0 +1,198 @@
+# Copyright (c) 2026 KubeGPU contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The few requests that we make to the API server, with their time limits and their errors. Private to the collection.
+
+Objects are the plain dicts of the API: the client's typed models refuse what newer or older servers answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import traceback
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+from ansible.module_utils.compat.version import LooseVersion
+from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
+
+from .auth import WHAT_TO_CHECK, configuration, impersonation
+from .errors import Gone, KubeError, Unreachable
+
+IMPORT_ERROR: str | None = None
+try:
+    import kubernetes
+    import urllib3
+except ImportError:
+    IMPORT_ERROR = traceback.format_exc()
+
+MINIMUM_VERSION = "24.2.0"
+FIELD_MANAGER = "kubegpu.nvidia"
+CONNECT_SECONDS = 5
+READ_SECONDS = 10
+PAGE = 500
+
+Object = dict[str, t.Any]
+
+
+def api_module(argument_spec: dict[str, t.Any], **further: t.Any) -> AnsibleModule:
+    """A module that has kubernetes.core's options beside its own, on a host that can use them."""
+    module = AnsibleModule(argument_spec={**AUTH_ARG_SPEC, **argument_spec}, **further)
+    if IMPORT_ERROR:
+        module.fail_json(msg=missing_required_lib(f"kubernetes >= {MINIMUM_VERSION}"), exception=IMPORT_ERROR)
+    if LooseVersion(kubernetes.__version__) < LooseVersion(MINIMUM_VERSION):
+        found = f"version {kubernetes.__version__} in {kubernetes.__file__} is too old"
+        module.fail_json(msg=f"{missing_required_lib(f'kubernetes >= {MINIMUM_VERSION}')}. Found: {found}.")
+    kubeconfig = module.params["kubeconfig"]
+    if isinstance(kubeconfig, str) and re.fullmatch(r"[\w./~:+@ -]+", kubeconfig):
+        module.no_log_values.discard(kubeconfig)  # only its content is secret; the messages need the path
+    return module
+
+
+class Api:
+    def __init__(self, options: t.Mapping[str, t.Any], *, dry_run: bool = False) -> None:
+        chosen = configuration(options)
+        self.server = chosen.host
+        client = kubernetes.client.ApiClient(chosen)
+        for header, value in impersonation(options):
+            client.set_default_header(_Header(header), value)
+        self._core = kubernetes.client.CoreV1Api(client)
+        self._dry_run = {"dry_run": "All"} if dry_run else {}
+
+    def nodes(self) -> tuple[list[Object], str]:
+        """All nodes and the version of this list."""
+        nodes: list[Object] = []
+        token = None
+        while True:
+            page = self._read("list the nodes", self._core.list_node, limit=PAGE, _continue=token)
+            nodes += page["items"]
+            token = page["metadata"].get("continue")
+            if not token:
+                return nodes, page["metadata"]["resourceVersion"]
+
+    def watch_nodes(self, version: str, seconds: float) -> t.Iterator[tuple[str, Object]]:
+        """What happens to nodes after that version, as it happens, for that long."""
+        limit = max(1, round(seconds))
+        response = self._call(
+            "watch the nodes",
+            self._core.list_node,
+            watch=True,
+            resource_version=version,
+            timeout_seconds=limit,
+            allow_watch_bookmarks=True,
+            _request_timeout=(CONNECT_SECONDS, limit + READ_SECONDS),
+        )
+        try:
+            for line in _lines(response):
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise self._refusal("watch the nodes", event["object"].get("code"), event["object"].get("message"))
+                yield event["type"], event["object"]
+        except urllib3.exceptions.HTTPError as error:
+            raise self._no_answer(error) from error
+        finally:
+            response.close()
+
+    def label_node(self, name: str, labels: t.Mapping[str, str | None]) -> None:
+        """Set these labels, remove those that are None, leave all others; only tried out in a dry run."""
+        patch = {"metadata": {"labels": dict(labels)}}
+        how = {"field_manager": FIELD_MANAGER, **self._dry_run}
+        self._read(f"label the node {name}", self._core.patch_node, name, patch, **how)
+
+    def pods(self, namespace: str, selector: str) -> list[Object]:
+        what = f"list the pods of the namespace {namespace}"
+        return self._read(what, self._core.list_namespaced_pod, namespace, label_selector=selector)["items"]
+
+    def warnings(self, namespace: str, pod: str) -> list[Object]:
+        """The events that warn about a pod."""
+        fields = f"involvedObject.kind=Pod,involvedObject.name={pod},type=Warning"
+        what = f"list the events of the namespace {namespace}"
+        return self._read(what, self._core.list_namespaced_event, namespace, field_selector=fields)["items"]
+
+    def log(self, namespace: str, pod: str, container: str, *, lines: int, previous: bool = False) -> list[str]:
+        """The last lines of a container; of the one before it, if this one has just been started again."""
+        what = f"read the log of {namespace}/{pod}"
+        which = {"container": container, "tail_lines": lines, "previous": previous}
+        response = self._call(what, self._core.read_namespaced_pod_log, pod, namespace, **which)
+        return response.data.decode("utf-8", "replace").splitlines()
+
+    def _read(self, what: str, request: t.Callable[..., t.Any], *arguments: t.Any, **options: t.Any) -> Object:
+        return json.loads(self._call(what, request, *arguments, **options).data)
+
+    def _call(self, what: str, request: t.Callable[..., t.Any], *arguments: t.Any, **options: t.Any) -> t.Any:
+        """The raw answer of the server, or an error that says what was tried and what to do."""
+        options.setdefault("_request_timeout", (CONNECT_SECONDS, READ_SECONDS))
+        try:
+            response = request(*arguments, _preload_content=False, **options)
+            if not 200 <= response.status <= 299:  # newer clients leave this to the caller
+                raise self._refusal(what, response.status, _message(response.data))
+        except kubernetes.client.ApiException as error:
+            raise self._refusal(what, error.status, _message(error.body)) from error
+        except urllib3.exceptions.HTTPError as error:
+            raise self._no_answer(error) from error
+        return response
+
+    def _refusal(self, what: str, status: int | None, message: str | None) -> KubeError:
+        if status == 410:
+            return Gone(f"The Kubernetes API at {self.server} has forgotten that version ({message}).")
+        if status == 401:
+            return KubeError(
+                f"The Kubernetes API at {self.server} refused the credentials (401 Unauthorized). {WHAT_TO_CHECK}.",
+                status=status,
+            )
+        advice = " These credentials need a role that allows it." if status == 403 else ""
+        return KubeError(
+            f"Could not {what}: the Kubernetes API at {self.server} answered {status}, {message}.{advice}",
+            status=status,
+        )
+
+    def _no_answer(self, error: Exception) -> Unreachable:
+        reason = getattr(error, "reason", None) or error
+        if isinstance(reason, urllib3.exceptions.SSLError):
+            advice = "If the certificate is the server's, name its authority with ca_cert."
+        else:
+            advice = (
+                f"{WHAT_TO_CHECK}, and that {socket.gethostname()} can reach it;"
+                " if that takes a proxy, set proxy (the environment's is not used,"
+                " and a kubeconfig's proxy-url only by kubernetes >= 37)."
+            )
+        through = ""
+        if isinstance(reason, urllib3.exceptions.ProxyError):
+            through, reason = " through its proxy", reason.original_error
+        return Unreachable(
+            f"The Kubernetes API at {self.server} cannot be reached{through}: {_plain(reason)}. {advice}"
+        )
+
+
+class _Header(str):
+    """A header's name that may occur more than once in the client's dict."""
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def _lines(response: t.Any) -> t.Iterator[bytes]:
+    rest = b""
+    for piece in response.stream(amt=None, decode_content=False):
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from filter(None, lines)
+
+
+def _message(body: t.Any) -> str:
+    """What the server says, out of its Status object or whatever else a proxy in between has sent."""
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body or "")
+    try:
+        return str(json.loads(text)["message"]).rstrip(".")
+    except (ValueError, KeyError, TypeError):
+        return text.strip()[:200] or "without a reason"
+
+
+def _plain(reason: Exception) -> str:
+    """urllib3's reason without the connection object that it begins with."""
+    text = str(reason.args[-1] if reason.args else reason)
+    return re.sub(r"^(<[^>]*>|\w+\(host=.*?\)): ", "", text).rstrip(".")

@@ -1,0 +1,67 @@
+# Copyright (c) 2026 KubeGPU contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Labels of nodes: our names for them, what Kubernetes accepts, what differs. Private to the collection."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from .errors import KubeError
+
+PREFIX = "kubegpu.io/"
+
+# The DaemonSets that this collection deploys go to nodes with all of these.
+DAEMONSET_LABELS: t.Mapping[str, str] = {
+    "nvidia.com/gpu.present": "true",
+    PREFIX + "gpu-clients": "run",
+}
+
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+
+
+def wanted_labels(given: t.Mapping[str, t.Any]) -> dict[str, str | None]:
+    """The labels as Kubernetes takes them (None = absent), or an error that names the wrong one."""
+    wanted: dict[str, str | None] = {}
+    for key, value in given.items():
+        _check_key(key)
+        wanted[key] = None if value is None else _value(key, value)
+    return wanted
+
+
+def label_changes(current: t.Mapping[str, str], wanted: t.Mapping[str, str | None]) -> dict[str, str | None]:
+    """What to write so that `current` becomes `wanted`; labels that `wanted` does not name stay as they are."""
+    return {key: value for key, value in sorted(wanted.items()) if current.get(key) != value}
+
+
+def _check_key(key: str) -> None:
+    prefix, slash, name = key.rpartition("/")
+    if not _NAME.fullmatch(name):
+        raise KubeError(
+            f"{key!r} is no label key: after the optional prefix it has 1 to 63 letters, digits, '-', '_' and '.',"
+            " and begins and ends with a letter or digit."
+        )
+    if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
+        raise KubeError(
+            f"{key!r} is no label key: the part before '/' must be a lower-case DNS name of at most 253 characters."
+        )
+
+
+def _value(key: str, value: t.Any) -> str:
+    if isinstance(value, bool):  # YAML's true; a label's value is text
+        return str(value).lower()
+    if isinstance(value, float):
+        raise KubeError(
+            f"The label {key} has the number {value} as its value; digits may be lost already: put it in quotes."
+        )
+    text = str(value)
+    if text and not _NAME.fullmatch(text):
+        raise KubeError(
+            f"{text!r} is no value for the label {key}: it may have up to 63 letters, digits, '-', '_' and '.',"
+            " and begins and ends with a letter or digit."
+        )
+    return text

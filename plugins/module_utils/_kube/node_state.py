@@ -1,0 +1,68 @@
+# Copyright (c) 2026 KubeGPU contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Match the hosts of the inventory to their nodes and bring these into the wanted state. Private to the collection."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .errors import KubeError
+from .identity import Host, match_hosts, node_name
+from .labels import label_changes, wanted_labels
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from .client import Api
+
+Labels = dict[str, dict[str, str]]
+
+
+def bring_about(api: Api, hosts: t.Sequence[t.Mapping[str, t.Any]], missing: str) -> dict[str, t.Any]:
+    """The module's result. Nothing is written before every host has its node and every label is valid."""
+    labels = {host["host"]: wanted_labels(host.get("labels") or {}) for host in hosts}
+    matching = match_hosts([_host(host) for host in hosts], api.nodes()[0])
+    errors = {**matching.errors, **(matching.missing if missing == "fail" else {})}
+    if errors:
+        raise KubeError(_report("These hosts cannot be matched to a node of the cluster:", errors), errors=errors)
+
+    before: Labels = {}
+    after: Labels = {}
+    changed: list[str] = []
+    for host, node in matching.nodes.items():
+        current, name = node["metadata"].get("labels") or {}, node_name(node)
+        changes = label_changes(current, labels[host])
+        if not changes:
+            continue
+        try:
+            api.label_node(name, changes)
+        except KubeError as error:  # the other hosts' nodes are no worse for it
+            errors[host] = str(error)
+            continue
+        changed.append(host)
+        before[name] = {key: current[key] for key in changes if key in current}
+        after[name] = {key: value for key, value in changes.items() if value is not None}
+    result = {
+        "changed": bool(changed),
+        "nodes": {host: node_name(node) for host, node in matching.nodes.items()},
+        "skipped": sorted(matching.missing),
+        "changed_hosts": sorted(changed),
+        "diff": {"before": before, "after": after},
+    }
+    if errors:
+        raise KubeError(_report("The nodes of these hosts could not be changed:", errors), errors=errors, **result)
+    return result
+
+
+def _host(given: t.Mapping[str, t.Any]) -> Host:
+    return Host(
+        name=given["host"],
+        node_name=given.get("node_name"),
+        machine_id=given.get("machine_id"),
+        system_uuid=given.get("system_uuid"),
+        addresses=given.get("addresses") or (),
+    )
+
+
+def _report(heading: str, errors: t.Mapping[str, str]) -> str:
+    return "\n".join([heading, *(f"{host}: {error}" for host, error in sorted(errors.items()))])

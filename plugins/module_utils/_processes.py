@@ -1,0 +1,69 @@
+# Copyright (c) 2026 KubeGPU contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# PRIVATE to the collection: no stable interface for others.
+
+"""The processes of this node, from /proc, where those of nodes in containers (kind, say) are found too."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ._files import content, first_line
+
+# Linux cuts a process's own name after this many characters.
+COMM_LENGTH = 15
+
+
+class Process(t.NamedTuple):
+    pid: int
+    command: str
+
+
+def running(names: frozenset[str], root: str = "/proc") -> bool:
+    """Whether a process of one of these names runs in this node's own process namespace."""
+    own = _link(f"{root}/self/ns/pid")
+    return any(
+        first_line(f"{root}/{pid}/comm") in names and _link(f"{root}/{pid}/ns/pid") == own for pid in _pids(root)
+    )
+
+
+def holding(device: str, root: str = "/proc") -> list[Process] | None:
+    """Processes with an open file whose path starts with device, pods included; None when /proc does not tell."""
+    try:
+        return [Process(pid, command_of(pid, root)) for pid in _pids(root) if _has_open(f"{root}/{pid}/fd", device)]
+    except PermissionError:
+        return None
+
+
+def command_of(pid: int, root: str = "/proc") -> str:
+    """The name that ps shows; in full where the kernel cut it and the command line still has it."""
+    comm = first_line(f"{root}/{pid}/comm") or ""
+    if len(comm) == COMM_LENGTH:
+        program = os.path.basename((content(f"{root}/{pid}/cmdline") or "").split("\0")[0])
+        if program.startswith(comm):
+            return program
+    return comm
+
+
+def _has_open(directory: str, device: str) -> bool:
+    try:
+        return any(_link(f"{directory}/{name}").startswith(device) for name in os.listdir(directory))
+    except (FileNotFoundError, ProcessLookupError):  # the process ended
+        return False
+
+
+def _pids(root: str) -> list[int]:
+    try:
+        return sorted(int(name) for name in os.listdir(root) if name.isdigit())
+    except OSError:
+        return []
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""

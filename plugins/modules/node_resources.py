@@ -1,0 +1,154 @@
+#!/usr/bin/python
+# Copyright (c) 2026 KubeGPU contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_resources
+short_description: Wait until nodes of a Kubernetes cluster advertise their GPUs
+version_added: 0.1.0
+description:
+  - Computes from what NVML reported which C(nvidia.com/*) resources a node should offer, and waits until the node's
+    allocatable resources are exactly these.
+  - All nodes are watched with one request. When the time is over, the module fails and says for each node what was
+    wanted, what was found, and what the node, the device plugin's pod, its events and its log say about it.
+  - A GPU that NVML cannot use is not expected, and named in a warning. GPUs in MIG mode are refused in this version.
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - kubegpu.nvidia._attributes
+  - kubegpu.nvidia._k8s
+attributes:
+  check_mode:
+    support: full
+    details: Changes nothing. In check mode it looks once, and does not fail when a node is not ready.
+  diff_mode:
+    support: N/A
+    details: This module changes nothing.
+  idempotent:
+    support: full
+    details: This module changes nothing.
+options:
+  nodes:
+    description: The nodes to wait for.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      name:
+        description: Name of the node, see M(kubegpu.nvidia.node_state).
+        type: str
+        required: true
+      gpus:
+        description:
+          - Its GPUs, as RV(kubegpu.nvidia.gpu_facts#module:ansible_facts.nvidia_gpu.gpus) has them.
+          - With an empty list the node must advertise none.
+        type: list
+        elements: dict
+        required: true
+  timeout:
+    description: Seconds to wait.
+    type: int
+    default: 300
+  namespace:
+    description: Namespace of the device plugin, to say why a node is not ready.
+    type: str
+  pod_selector:
+    description: Label selector of the device plugin's pods, to say why a node is not ready.
+    type: str
+seealso:
+  - module: kubegpu.nvidia.gpu_facts
+  - module: kubegpu.nvidia.node_state
+author:
+  - KubeGPU contributors (@kubegpu)
+"""
+
+EXAMPLES = r"""
+- name: Wait for the GPUs of two nodes
+  kubegpu.nvidia.node_resources:
+    nodes:
+      - name: gpu-a
+        gpus: "{{ hostvars['gpu-a'].ansible_facts.nvidia_gpu.gpus }}"
+      - name: gpu-b
+        gpus: "{{ hostvars['gpu-b'].ansible_facts.nvidia_gpu.gpus }}"
+    namespace: nvidia
+    pod_selector: app.kubernetes.io/name=nvidia-device-plugin
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+nodes:
+  description:
+    - By node, C(expected) are the resources it should offer, C(allocatable) those of C(nvidia.com/*) in its
+      C(status.allocatable), and C(ready) says whether they agree.
+  returned: when the API server was reached
+  type: dict
+  sample:
+    gpu-a:
+      expected:
+        nvidia.com/gpu: 2
+      allocatable:
+        nvidia.com/gpu: 2
+      ready: true
+elapsed:
+  description: Seconds that were waited.
+  returned: when the API server was reached
+  type: float
+  sample: 1.3
+reasons:
+  description: What was found about the nodes that are not ready, by node.
+  returned: when the time was over
+  type: dict
+  sample:
+    gpu-b:
+      - No pod of the device plugin is on the node.
+"""
+
+import typing as t
+
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.client import Api, api_module
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import KubeError
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.node_resources import (
+    await_resources,
+    expected_of,
+    failure,
+)
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.resources import unusable_gpus
+
+NODE_OPTIONS: dict[str, t.Any] = {
+    "name": {"type": "str", "required": True},
+    "gpus": {"type": "list", "elements": "dict", "required": True},
+}
+
+
+def main() -> None:
+    module = api_module(
+        {
+            "nodes": {"type": "list", "elements": "dict", "required": True, "options": NODE_OPTIONS},
+            "timeout": {"type": "int", "default": 300},
+            "namespace": {"type": "str"},
+            "pod_selector": {"type": "str"},
+        },
+        required_together=[("namespace", "pod_selector")],
+        supports_check_mode=True,
+    )
+    options = module.params
+    for node in options["nodes"]:
+        for gpu in unusable_gpus(node["gpus"]):
+            module.warn(f"{node['name']}: not counted is {gpu}")
+    try:
+        api = Api(options)
+        result, seen = await_resources(
+            api, expected_of(options["nodes"]), 0 if module.check_mode else options["timeout"]
+        )
+        if not module.check_mode and not all(node["ready"] for node in result["nodes"].values()):
+            raise failure(api, result, seen, options["namespace"], options["pod_selector"])
+    except KubeError as error:
+        module.fail_json(msg=str(error), **error.details)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+#!/usr/bin/python
+# Copyright (c) 2026 KubeGPU contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_state
+short_description: Match hosts to the nodes of a Kubernetes cluster and label these
+version_added: 0.1.0
+description:
+  - Finds the node of each host by what identifies a machine, and brings the labels of these nodes into the wanted
+    state.
+  - A node with another machine id or another system UUID than the host is never its node. Among the others, machine
+    id, system UUID, internal address and at last the exact name are compared, until exactly one node is left. When
+    several are left, or two hosts would share a node, the module fails and guesses nothing.
+  - All nodes are read in one request, and one is sent for each node that differs. Nothing is written before every
+    host has its node.
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - kubegpu.nvidia._attributes
+  - kubegpu.nvidia._k8s
+attributes:
+  check_mode:
+    support: full
+    details: The changes are sent to the server as a dry run, so the same permissions are needed.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  hosts:
+    description: The hosts, with what is known of them. Without labels they are only matched.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      host:
+        description: Name of the host in the inventory.
+        type: str
+        required: true
+      node_name:
+        description: Name of its node. When given, nothing else is compared.
+        type: str
+      machine_id:
+        description: Content of C(/etc/machine-id).
+        type: str
+      system_uuid:
+        description: The UUID in the firmware's tables, in upper or lower case.
+        type: str
+      addresses:
+        description: IP addresses of the host.
+        type: list
+        elements: str
+      labels:
+        description:
+          - Labels that the node shall have, by key; a label whose value is null shall be absent.
+          - Labels that are not named stay as they are.
+          - The booleans V(true) and V(false) are the texts C(true) and C(false).
+        type: dict
+  missing:
+    description:
+      - What to do about a host that is no node of the cluster. V(skip) leaves it out and names it in RV(skipped).
+    type: str
+    choices:
+      - fail
+      - skip
+    default: fail
+seealso:
+  - module: kubegpu.nvidia.node_resources
+  - module: kubernetes.core.k8s
+author:
+  - KubeGPU contributors (@kubegpu)
+"""
+
+EXAMPLES = r"""
+- name: Label the nodes of all hosts in this play
+  kubegpu.nvidia.node_state:
+    kubeconfig: ~/.kube/config
+    hosts:
+      - host: gpu-a
+        machine_id: 0b4c7e3ad1f84b0c9a3a1f7be1a4c5d2
+        addresses:
+          - 192.0.2.11
+        labels:
+          nvidia.com/gpu.present: "true"
+      - host: gpu-b
+        node_name: ip-192-0-2-12.example.internal
+        labels:
+          nvidia.com/gpu.present:
+  delegate_to: localhost
+  run_once: true
+
+- name: See whether every host is a node of this cluster
+  kubegpu.nvidia.node_state:
+    hosts: "{{ hosts }}"
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+nodes:
+  description: Name of the node of each host.
+  returned: success
+  type: dict
+  sample:
+    gpu-a: gpu-a
+    gpu-b: ip-192-0-2-12.example.internal
+skipped:
+  description: Hosts that are no node of the cluster, when O(missing=skip).
+  returned: success
+  type: list
+  elements: str
+  sample: []
+changed_hosts:
+  description: Hosts whose nodes were changed.
+  returned: success
+  type: list
+  elements: str
+  sample:
+    - gpu-a
+errors:
+  description: What is wrong, by host.
+  returned: when some hosts have no node of their own or their node could not be changed
+  type: dict
+  sample:
+    gpu-c: no node has its machine id, system UUID, one of its addresses or its name
+"""
+
+import typing as t
+
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.client import Api, api_module
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import KubeError
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.node_state import bring_about
+
+HOST_OPTIONS: dict[str, t.Any] = {
+    "host": {"type": "str", "required": True},
+    "node_name": {"type": "str"},
+    "machine_id": {"type": "str"},
+    "system_uuid": {"type": "str"},
+    "addresses": {"type": "list", "elements": "str"},
+    "labels": {"type": "dict"},
+}
+
+
+def main() -> None:
+    module = api_module(
+        {
+            "hosts": {"type": "list", "elements": "dict", "required": True, "options": HOST_OPTIONS},
+            "missing": {"type": "str", "choices": ["fail", "skip"], "default": "fail"},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        result = bring_about(
+            Api(module.params, dry_run=module.check_mode), module.params["hosts"], module.params["missing"]
+        )
+    except KubeError as error:
+        module.fail_json(msg=str(error), **error.details)
+    if not module._diff:
+        del result["diff"]
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
