@@ -1,0 +1,91 @@
+# Copyright (c) 2026 KubeGPU contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wrong input on bare hosts: a clear message, and a host that is as it was."""
+
+from __future__ import annotations
+
+import pytest
+from machines import recreate
+from running import on, site
+
+NODE = "gpu-b"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bare_node() -> None:
+    recreate(NODE)
+
+
+def state() -> tuple[str, str]:
+    """Installed packages, and the process of the container runtime."""
+    return on(NODE, "dpkg-query", "-W"), on(NODE, "systemctl", "show", "--property=MainPID", "containerd.service")
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        pytest.param(
+            {"nvidia_driver_branch": "999"}, ["nvidia_driver_branch is 999", "580, 590, 595, 610"], id="unknown branch"
+        ),
+        pytest.param({"nvidia_driver_version": 580.1}, ["in quotes"], id="version as a number"),
+        pytest.param({"nvidia_driver_version": "595.91.07"}, ["branch 580"], id="version of another branch"),
+        pytest.param({"container_toolkit_version": 1.2}, ["quotes"], id="toolkit version as a number"),
+        pytest.param(
+            {"kubegpu_k8s_auth": {"host": "https://127.0.0.1:9", "api_key": "none"}},
+            ["127.0.0.1:9", "API"],
+            id="API unreachable",
+        ),
+        pytest.param({"kubegpu_node_name": "no-such-node"}, ["no-such-node", NODE], id="unknown node"),
+        pytest.param({"kubegpu_api_host": "cpu-a"}, ["cpu-a", "kubernetes"], id="no Python packages on the API host"),
+    ],
+)
+def test_wrong_input_is_refused_before_anything_is_changed(variables: dict[str, object], says: list[str]) -> None:
+    before = state()
+    run = site("--limit", f"{NODE},cpu-a", **variables)
+    assert run.code != 0
+    for words in says:
+        assert words in run.messages
+    assert not run.changed
+    assert state() == before
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        pytest.param(
+            {"nvidia_driver_branch": "610"}, ["610", "580.178.04", "nothing", "driver"], id="branch that is not offered"
+        ),
+        pytest.param(
+            {"nvidia_driver_version": "580.1.1"},
+            ["580.1.1", "580.178.04", "580.173.02"],
+            id="version that is not offered",
+        ),
+        pytest.param({"container_toolkit_version": "1.99.0"}, ["1.99.0", "1.20.2"], id="toolkit that is not offered"),
+    ],
+)
+def test_what_the_repository_lacks_is_named_with_what_it_offers(variables: dict[str, object], says: list[str]) -> None:
+    before = state()
+    run = site("--limit", NODE, **variables)
+    assert run.code != 0
+    for words in says:
+        assert words.lower() in run.messages.lower()
+    installed, runtime = state()
+    if "container_toolkit_version" not in variables:
+        assert "nvidia" not in installed
+    assert "nvidia-container-toolkit" not in installed
+    assert runtime == before[1]
+
+
+def test_check_mode_of_a_bare_host_runs_to_the_end_and_changes_nothing() -> None:
+    recreate(NODE)
+    before = state()
+    run = site("--check", "--diff", "--limit", NODE)
+    assert run.code == 0, run.messages
+    assert {
+        "Say what would be installed for the driver",
+        "Say what would be installed for the container toolkit",
+    } <= run.changed_tasks
+    assert "would change" in run.report[NODE]
+    assert state() == before
+    assert "nvidia.com" not in on(NODE, "sh", "-c", "ls /etc/apt/sources.list.d /etc/containerd /usr/local/lib")

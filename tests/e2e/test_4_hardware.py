@@ -1,0 +1,99 @@
+# Copyright (c) 2026 KubeGPU contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The same runs with other boards: what is advertised follows NVML, and each field of the manifest is needed for it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+
+import pytest
+from machines import restart_with
+from pods import ended, log_uuids, pod
+from running import Run, allocatable, get, gpu_uuids, kubectl, site, until
+
+DAEMON_SET = ("-n", "kubegpu", "daemonset", "nvidia-device-plugin")
+
+
+@contextlib.contextmanager
+def boards(node: str, *names: str, instead_of: tuple[str, ...]) -> Iterator[None]:
+    """Other boards in a node, through a power cycle each way."""
+    restart_with(node, names)
+    try:
+        yield
+    finally:
+        restart_with(node, instead_of)
+
+
+@pytest.mark.parametrize(
+    ("node", "now", "before"),
+    [
+        pytest.param("gpu-a", ("h100-80",), ("h100-80", "h100-80"), id="a board less"),
+        pytest.param("gpu-b", ("t4", "h100-80", "t4"), ("t4",), id="more boards, mixed"),
+    ],
+)
+def test_other_boards_are_advertised_as_they_are(
+    converged: Run, node: str, now: tuple[str, ...], before: tuple[str, ...]
+) -> None:
+    with boards(node, *now, instead_of=before):
+        run = site()
+        assert run.code == 0, run.messages
+        uuids = gpu_uuids(node)
+        assert len(uuids) == len(now)
+        assert allocatable(node) == {"nvidia.com/gpu": str(len(now))}
+        with pod("other-boards", gpus=len(now), node=node) as name:
+            assert ended(name) == "Succeeded", kubectl("logs", name, check=False)
+            assert log_uuids(name) == uuids
+    assert site().code == 0
+    assert allocatable(node) == {"nvidia.com/gpu": str(len(before))}
+
+
+def without(path: str) -> list[dict[str, str]]:
+    return [{"op": "remove", "path": f"/spec/template/spec/{path}"}]
+
+
+def named(items: list[dict[str, str]], name: str) -> int:
+    return next(index for index, item in enumerate(items) if item["name"] == name)
+
+
+@pytest.mark.parametrize(
+    "field", ["runtimeClassName", "privileged", "DEVICE_LIST_STRATEGY", "cdi", "driver-root", "device-plugins"]
+)
+def test_each_field_of_the_plugin_is_needed(converged: Run, field: str) -> None:
+    spec = get(*DAEMON_SET)["spec"]["template"]["spec"]
+    container = spec["containers"][0]
+    patch = {
+        "runtimeClassName": lambda: without("runtimeClassName"),
+        "privileged": lambda: without("containers/0/securityContext/privileged"),
+        "DEVICE_LIST_STRATEGY": lambda: without(f"containers/0/env/{named(container['env'], field)}"),
+        "cdi": lambda: without(f"containers/0/volumeMounts/{named(container['volumeMounts'], field)}"),
+        "driver-root": lambda: without(f"containers/0/volumeMounts/{named(container['volumeMounts'], field)}"),
+        "device-plugins": lambda: without(f"containers/0/volumeMounts/{named(container['volumeMounts'], field)}"),
+    }[field]()
+    kubectl("patch", *DAEMON_SET, "--type=json", "-p", json.dumps(patch))
+    try:
+        assert not gpu_pod_works("gpu-a"), f"the plugin does its work without {field}"
+    finally:
+        assert site().code == 0
+    assert gpu_pod_works("gpu-a")
+
+
+def rolled_out(generation: int) -> bool:
+    status = get(*DAEMON_SET)["status"]
+    return (
+        status.get("observedGeneration") == generation
+        and status.get("updatedNumberScheduled") == status["desiredNumberScheduled"]
+    )
+
+
+def gpu_pod_works(node: str) -> bool:
+    """Whether a pod on the node gets a GPU once the plugin's current version has had time to start."""
+    generation = get(*DAEMON_SET)["metadata"]["generation"]
+    until(lambda: rolled_out(generation), "the plugin's pods are of the current version")
+    with contextlib.suppress(AssertionError):
+        until(lambda: allocatable(node), "a GPU is advertised", 15)
+        with pod("field-needed", gpus=1, node=node) as name:
+            return ended(name, 30) == "Succeeded"
+    return False

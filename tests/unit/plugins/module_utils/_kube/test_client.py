@@ -1,0 +1,145 @@
+# Copyright (c) 2026 KubeGPU contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.client import Api
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import Gone, KubeError, Unreachable
+
+
+class Server:
+    """Answers each request with the next of `answers`, (status, body), and keeps what was asked."""
+
+    def __init__(self):
+        self.answers = []
+        self.requests = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def handle_any(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                outer.requests.append((self.command, self.path, json.loads(body) if body else None, self.headers))
+                status, answer = outer.answers.pop(0)
+                content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_PATCH = handle_any
+
+            def log_message(self, *_arguments):
+                pass
+
+        self.http = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    yield server
+    server.http.shutdown()
+    server.http.server_close()
+
+
+def api(server, **options):
+    dry_run = options.pop("dry_run", False)
+    return Api({"host": server.url, "api_key": "token", **options}, dry_run=dry_run)
+
+
+def page(names, **metadata):
+    return {"items": [{"metadata": {"name": name}} for name in names], "metadata": {"resourceVersion": "7", **metadata}}
+
+
+def status(code, message):
+    return code, {"kind": "Status", "code": code, "message": message}
+
+
+def test_pages(server):
+    server.answers = [(200, page(["a", "b"], **{"continue": "more"})), (200, page(["c"]))]
+    nodes, version = api(server).nodes()
+    assert [node["metadata"]["name"] for node in nodes] == ["a", "b", "c"]
+    assert version == "7"
+    assert "continue=more" in server.requests[1][1]
+    assert server.requests[0][3]["Authorization"] == "Bearer token"
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_labels(server, dry_run):
+    server.answers = [(200, {})]
+    api(server, dry_run=dry_run).label_node("a", {"x": "1", "y": None})
+    ((method, path, body, headers),) = server.requests
+    assert (method, body) == ("PATCH", {"metadata": {"labels": {"x": "1", "y": None}}})
+    assert path.startswith("/api/v1/nodes/a?")
+    assert "fieldManager=kubegpu.nvidia" in path
+    assert ("dryRun=All" in path) is dry_run
+    assert headers["Content-Type"] in ("application/merge-patch+json", "application/strategic-merge-patch+json")
+
+
+def test_watch(server):
+    events = [{"type": "MODIFIED", "object": {"metadata": {"name": name}}} for name in "ab"]
+    server.answers = [(200, "".join(json.dumps(event) + "\n" for event in events))]
+    seen = [(what, node["metadata"]["name"]) for what, node in api(server).watch_nodes("7", 30)]
+    assert seen == [("MODIFIED", "a"), ("MODIFIED", "b")]
+    assert "resourceVersion=7" in server.requests[0][1]
+    assert "timeoutSeconds=30" in server.requests[0][1]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        status(410, "too old"),
+        (200, json.dumps({"type": "ERROR", "object": {"code": 410, "message": "too old"}}) + "\n"),
+    ],
+)
+def test_watch_of_a_version_that_is_gone(server, answer):
+    server.answers = [answer]
+    with pytest.raises(Gone):
+        list(api(server).watch_nodes("7", 30))
+
+
+def test_log(server):
+    server.answers = [(200, "first\nlast\n")]
+    assert api(server).log("nvidia", "pod", "ctr", lines=8, previous=True) == ["first", "last"]
+    assert "tailLines=8" in server.requests[0][1]
+
+
+def test_several_groups(server):
+    server.answers = [(200, page([]))]
+    api(server, impersonate_user="u", impersonate_groups=["a", "b"]).nodes()
+    assert server.requests[0][3].get_all("Impersonate-Group") == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "answer, texts",
+    [
+        (status(401, "Unauthorized"), ["refused the credentials", "kubegpu_k8s_auth"]),
+        (status(403, 'User "x" cannot list'), ["list the nodes", 'User "x" cannot list', "need a role"]),
+        ((502, "<html>Bad Gateway</html>"), ["502", "Bad Gateway"]),
+    ],
+)
+def test_refusals(server, answer, texts):
+    server.answers = [answer]
+    with pytest.raises(KubeError) as raised:
+        api(server).nodes()
+    for text in (server.url, *texts):
+        assert text in str(raised.value)
+
+
+def test_nobody_there(server):
+    server.http.shutdown()
+    server.http.server_close()
+    with pytest.raises(Unreachable, match="Connection refused") as raised:
+        api(server).nodes()
+    assert server.url in str(raised.value)
+    assert "object at 0x" not in str(raised.value)

@@ -1,0 +1,218 @@
+# Copyright (c) 2026 KubeGPU contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kubegpu.nvidia.plugins.module_utils import _drivers, _facts, _host, _nvml, _packages, _pci
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._boards import board as board_of
+from ansible_collections.kubegpu.nvidia.tests.unit.plugins.module_utils.fake_nvml import FakeNvml, board, error
+
+A = "0000:1a:00.0"
+B = "0000:1b:00.0"
+C = "0000:1c:00.0"
+VERSION = "580.178.04"
+
+read_nvml = _facts.read_nvml
+
+
+def function(address, device_id="2330", driver="nvidia", kind="gpu", virtual_function=False):
+    return _pci.PciFunction(
+        address=address,
+        vendor_id="10de",
+        device_id=device_id,
+        subsystem_vendor_id=None,
+        subsystem_device_id=None,
+        class_="0302",
+        kind=kind,
+        board=board_of(device_id),
+        driver=driver,
+        virtual_function=virtual_function,
+    )
+
+
+def read(functions, binding, proc="/nonexistent", reasons=None):
+    reasons = [] if reasons is None else reasons
+    nvml, gpus = read_nvml(functions, reasons, lambda: binding, proc)
+    return nvml, gpus, " ".join(reasons)
+
+
+def test_no_gpu_no_nvml():
+    def never():
+        raise AssertionError("NVML is not needed")
+
+    nvml, gpus = _facts.read_nvml([], [], never)
+    assert (nvml["status"], gpus) == ("not_needed", [])
+
+
+def test_a_host_that_works(tmp_path):
+    nvml, gpus, reason = read([function(A)], FakeNvml(board(A)))
+    assert nvml == {
+        "status": "ok",
+        "error": None,
+        "code": None,
+        "message": "",
+        "driver_version": VERSION,
+        "library_version": f"13.{VERSION}",
+        "cuda_version": "13.0",
+    }
+    assert reason == ""
+    assert gpus[0]["uuid"] == f"GPU-of-{A}"
+    assert gpus[0]["mig"] == {"current": "disabled", "pending": "disabled"}
+    assert gpus[0]["ecc"] == {"current": True, "pending": False}
+    assert gpus[0]["error"] is None
+
+
+def test_a_binding_that_is_missing():
+    def missing():
+        raise _nvml.BindingMissing("not there")
+
+    reasons = ["The driver is not loaded."]
+    nvml, gpus = _facts.read_nvml([function(A)], reasons, missing)
+    assert (nvml["status"], nvml["code"], nvml["message"]) == ("binding_missing", None, "not there")
+    assert gpus == []
+    assert reasons[1:] == ["not there"], "whatever the driver's fault, the binding has to be installed as well"
+
+
+def test_library_and_module_of_two_versions():
+    nvml, gpus, reason = read([function(A)], FakeNvml(init=error(18)))
+    assert (nvml["status"], nvml["error"], nvml["code"]) == ("error", "LIB_RM_VERSION_MISMATCH", 18)
+    assert gpus == []
+    assert reason == nvml["message"]
+
+
+def test_a_fault_of_the_driver_is_told_once():
+    reasons = ["The kernel still runs driver 580.173.02."]
+    read([function(A)], FakeNvml(init=error(18)), reasons=reasons)
+    assert len(reasons) == 1
+
+
+def test_one_gpu_is_lost(tmp_path):
+    information = tmp_path / "driver/nvidia/gpus" / B / "information"
+    information.parent.mkdir(parents=True)
+    information.write_text("Model: \t\t NVIDIA H100\nGPU UUID: \t GPU-b\nDevice Minor: \t 1\n")
+    nvml, gpus, reason = read(
+        [function(A), function(B), function(C)], FakeNvml(board(A), error(15), board(C)), proc=str(tmp_path)
+    )
+    assert nvml["status"] == "ok"
+    assert [(gpu["index"], gpu["pci_address"]) for gpu in gpus] == [(0, A), (1, B), (2, C)]
+    lost = gpus[1]
+    assert (lost["uuid"], lost["minor"], lost["generation"]) == ("GPU-b", 1, "hopper")
+    assert (lost["error"]["error"], lost["error"]["code"]) == ("GPU_IS_LOST", 15)
+    assert lost["processes"] is None
+    assert reason.startswith(f"GPU {B}: The GPU has fallen off the bus")
+
+
+def test_a_lost_gpu_that_could_be_one_of_two_has_no_address():
+    _nvml_fact, gpus, reason = read([function(A), function(B), function(C)], FakeNvml(board(A), error(15)))
+    assert gpus[1]["pci_address"] is None
+    assert f"{B}, {C}" in reason
+
+
+def test_a_gpu_that_the_driver_does_not_show():
+    _nvml_fact, gpus, reason = read([function(A), function(B)], FakeNvml(board(A)))
+    assert len(gpus) == 1
+    assert reason.startswith(f"NVML does not show the GPU at {B}")
+
+
+def test_boards_of_two_kinds():
+    t4 = board(
+        B,
+        nvmlDeviceGetArchitecture=6,
+        nvmlDeviceGetMigMode=error(3),
+        nvmlDeviceGetName="Tesla T4",
+        nvmlDeviceGetSerial=error(3),
+    )
+    _nvml_fact, gpus, reason = read([function(A), function(B, "1eb8")], FakeNvml(board(A), t4))
+    assert [gpu["generation"] for gpu in gpus] == ["hopper", "turing"]
+    assert gpus[1]["mig"] == {"current": None, "pending": None}
+    assert reason == ""
+
+
+@pytest.fixture
+def host(monkeypatch):
+    """A host by its PCI functions, driver and NVML; nothing of the machine that runs the test."""
+
+    def build(functions, driver=None, binding=None):
+        driver = driver or _drivers.Driver(_drivers.Loaded(VERSION, "open"), VERSION, {}, False, [])
+        monkeypatch.setattr(_pci, "scan", lambda: functions)
+        monkeypatch.setattr(_drivers, "read", lambda packages: driver)
+        monkeypatch.setattr(
+            _packages, "installed", lambda run_command, patterns: {"nvidia-container-toolkit": "1.20.2-1"}
+        )
+        monkeypatch.setattr(_facts, "read_nvml", lambda usable, reasons: read(usable, binding, reasons=reasons)[:2])
+        monkeypatch.setattr(_host, "facts", lambda: {"hostname": "gpu-a"})
+        monkeypatch.setattr(_facts, "find_daemons", lambda run_command: [])
+
+    return build
+
+
+def gather(*parts):
+    return _facts.gather(None, parts or _facts.PARTS)
+
+
+def test_everything(host):
+    host([function(A)], binding=FakeNvml(board(A)))
+    facts = gather()
+    assert set(facts) == {"present", "reason", "host", "pci", "driver", "nvml", "gpus", "runtimes", "toolkit"}
+    assert (facts["present"], facts["reason"]) == (True, "")
+    assert facts["driver"]["verdict"] == "ok"
+    assert facts["driver"]["packages"] == {}, "the toolkit's packages are not the driver's"
+    assert facts["toolkit"]["version"] == "1.20.2"
+
+
+@pytest.mark.parametrize(
+    ("part", "keys"),
+    [
+        ("host", {"host"}),
+        ("pci", {"pci"}),
+        ("driver", {"driver"}),
+        ("nvml", {"nvml", "gpus"}),
+        ("runtimes", {"runtimes"}),
+        ("toolkit", {"toolkit"}),
+    ],
+)
+def test_only_what_was_asked_for(host, part, keys):
+    host([function(A)], binding=FakeNvml(board(A)))
+    assert set(gather(part)) == {"present", "reason"} | keys
+
+
+def test_no_gpu(host):
+    host([function(A, kind="audio")], _drivers.Driver(None, None, {}, False, []))
+    facts = gather()
+    assert (facts["present"], facts["reason"]) == (False, "This host has no NVIDIA GPU.")
+    assert (facts["driver"]["verdict"], facts["nvml"]["status"]) == ("absent", "not_needed")
+
+
+def test_no_driver(host):
+    host([function(A, driver=None)], _drivers.Driver(None, None, {}, False, []), FakeNvml(init=error(12)))
+    facts = gather()
+    assert facts["present"]
+    assert facts["reason"] == "No NVIDIA driver is installed."
+    assert facts["nvml"]["error"] == "LIBRARY_NOT_FOUND"
+
+
+@pytest.mark.parametrize("given", [{"driver": "vfio-pci"}, {"virtual_function": True}])
+def test_gpus_that_are_not_for_this_hosts_driver(host, given):
+    host([function(A, **given)])
+    facts = gather()
+    assert facts["present"]
+    assert "virtual machines" in facts["reason"]
+    assert (facts["nvml"]["status"], facts["gpus"]) == ("not_needed", [])
+
+
+def test_a_gpu_given_to_a_virtual_machine_is_not_missed(host):
+    host([function(A), function(B, driver="vfio-pci")], binding=FakeNvml(board(A)))
+    assert gather()["reason"] == ""
+
+
+def test_no_pci_bus(monkeypatch):
+    def scan():
+        raise FileNotFoundError(2, "No such file or directory", "/sys/bus/pci/devices")
+
+    monkeypatch.setattr(_pci, "scan", scan)
+    facts = gather("pci")
+    assert (facts["present"], facts["pci"]) == (False, [])
+    assert "/sys/bus/pci/devices" in facts["reason"]

@@ -1,0 +1,108 @@
+# Copyright (c) 2026 KubeGPU contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import KubeError
+from ansible_collections.kubegpu.nvidia.plugins.modules import node_state
+
+
+class FakeApi:
+    """Two nodes, and what was written to them."""
+
+    labels = {"n1": {"x": "0", "foreign": "y"}, "n2": {"x": "1"}}
+
+    def __init__(self, refuse=()):
+        self.refuse = refuse
+        self.written = {}
+        self.dry_run = None
+
+    def __call__(self, options, *, dry_run):
+        self.dry_run = dry_run
+        return self
+
+    def nodes(self):
+        return [{"metadata": {"name": name, "labels": labels}} for name, labels in self.labels.items()], "1"
+
+    def label_node(self, name, labels):
+        if name in self.refuse:
+            raise KubeError("not allowed")
+        self.written[name] = labels
+
+
+def run(monkeypatch, capfd, api, *, check=False, diff=True, **options):
+    monkeypatch.setattr(node_state, "Api", api)
+    arguments = {**options, "_ansible_check_mode": check, "_ansible_diff": diff}
+    with patch_module_args(arguments), pytest.raises(SystemExit):
+        node_state.main()
+    return json.loads(capfd.readouterr().out)
+
+
+WANTED = [{"host": "n1", "labels": {"x": True, "foreign": None, "z": None}}, {"host": "n2", "labels": {"x": 1}}]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_only_what_differs_is_written(monkeypatch, capfd, check):
+    api = FakeApi()
+    result = run(monkeypatch, capfd, api, check=check, hosts=WANTED)
+    assert api.written == {"n1": {"foreign": None, "x": "true"}}
+    assert api.dry_run is check
+    assert result["changed"] is True
+    assert result["changed_hosts"] == ["n1"]
+    assert result["nodes"] == {"n1": "n1", "n2": "n2"}
+    assert result["diff"] == {"before": {"n1": {"foreign": "y", "x": "0"}}, "after": {"n1": {"x": "true"}}}
+
+
+def test_no_difference(monkeypatch, capfd):
+    api = FakeApi()
+    result = run(monkeypatch, capfd, api, hosts=[{"host": "n2", "labels": {"x": "1"}}])
+    assert not api.written
+    assert result["changed"] is False
+    assert result["diff"] == {"before": {}, "after": {}}
+
+
+def test_a_diff_only_when_asked(monkeypatch, capfd):
+    assert "diff" not in run(monkeypatch, capfd, FakeApi(), diff=False, hosts=WANTED)
+
+
+def test_all_errors_at_once_and_nothing_written(monkeypatch, capfd):
+    api = FakeApi()
+    result = run(monkeypatch, capfd, api, hosts=[*WANTED, {"host": "n8"}, {"host": "n9"}])
+    assert result["failed"] is True
+    assert not api.written
+    assert set(result["errors"]) == {"n8", "n9"}
+    assert "n8: no node has" in result["msg"]
+    assert "n9: no node has" in result["msg"]
+
+
+def test_missing_hosts_are_skipped(monkeypatch, capfd):
+    result = run(monkeypatch, capfd, FakeApi(), missing="skip", hosts=[*WANTED, {"host": "n9"}])
+    assert result["skipped"] == ["n9"]
+    assert result["nodes"] == {"n1": "n1", "n2": "n2"}
+
+
+def test_an_ambiguous_host_is_never_skipped(monkeypatch, capfd):
+    hosts = [{"host": "one", "node_name": "n1"}, {"host": "two", "node_name": "n1"}]
+    result = run(monkeypatch, capfd, FakeApi(), missing="skip", hosts=hosts)
+    assert "one and two match the same node n1" in result["msg"]
+
+
+def test_a_wrong_label_is_noticed_before_anything_is_written(monkeypatch, capfd):
+    api = FakeApi()
+    result = run(monkeypatch, capfd, api, hosts=[WANTED[0], {"host": "n2", "labels": {"x": "two words"}}])
+    assert "two words" in result["msg"]
+    assert not api.written
+
+
+def test_one_refusal_does_not_stop_the_others(monkeypatch, capfd):
+    hosts = [{"host": name, "labels": {"new": "1"}} for name in ("n1", "n2")]
+    result = run(monkeypatch, capfd, FakeApi(refuse=["n1"]), hosts=hosts)
+    assert result["failed"] is True
+    assert result["errors"] == {"n1": "not allowed"}
+    assert result["changed_hosts"] == ["n2"]
