@@ -14,7 +14,9 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 copy=$tree/ansible_collections/kubegpu/nvidia
 mkdir -p "$copy"
-git ls-files --cached --others --exclude-standard -z -- . ':!tests/testbed' ':!tests/e2e' ':!molecule' ':!.ci' |
+# It looks for collections that we depend on beside ours only.
+ln -s "$(python -c 'import ansible_collections.kubernetes as found; print(found.__path__[0])')" "$tree/ansible_collections/kubernetes"
+git ls-files --cached --others --exclude-standard -z -- . ':(exclude,glob)tests/*.py' ':!tests/testbed' ':!tests/e2e' ':!molecule' ':!.ci' |
   while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done |
   tar -c --null -T - | tar -x -C "$copy"
 cd "$copy"

@@ -37,6 +37,7 @@ STEPS = [
     Step("lint", "ruff", "ruff check ."),
     Step("lint", "ruff format", "ruff format --check ."),
     Step("lint", "mypy", "tests/in_collections.sh mypy plugins"),
+    Step("lint", "shellcheck", "sh -c 'git ls-files -z -co --exclude-standard \"*.sh\" .ci/run | xargs -0 shellcheck'"),
     Step("lint", "yamllint", "yamllint --strict ."),
     Step("lint", "ansible-lint", "tests/in_collections.sh ansible-lint --offline --strict"),
     Step("lint", "build and install", "tests/build_and_install.sh"),
@@ -48,7 +49,7 @@ STEPS = [
         "pytest -q -p no:ansible tests/testbed --junitxml=tests/output/testbed.xml",
         junit="testbed.xml",
     ),
-    Step("molecule", "testbed", "make -s testbed-up"),
+    Step("molecule", "testbed, from nothing", "make -s testbed-down testbed-up"),
     Step("molecule", "scenario site", "tests/molecule.sh site", testbed=True),
     Step("e2e", "testbed", "make -s testbed-up"),
     Step(

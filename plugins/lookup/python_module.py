@@ -53,9 +53,11 @@ class LookupModule(LookupBase):
 
     def _file_of(self, module: str) -> str:
         spec = importlib.util.find_spec(module)
-        if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+        if spec is None:
             distribution = self.get_option("distribution") or module
             raise AnsibleError(
                 f"The controller's Python has no module {module!r}. Install it there with: pip install {distribution}"
             )
+        if not spec.origin or not spec.origin.endswith(".py") or spec.submodule_search_locations is not None:
+            raise AnsibleError(f"The module {module!r} of the controller's Python is no single source file.")
         return spec.origin

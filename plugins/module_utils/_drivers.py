@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import typing as t
 from dataclasses import dataclass
 
@@ -75,7 +76,8 @@ def verdict(driver: Driver, *, gpu_present: bool) -> Verdict:
                 part is missing), so neither a reload nor a reboot cures it: install the driver again.
     unknown     the version in the kernel or the installed packages could not be read.
     """
-    versions = installed_versions(driver)
+    installed = parts(driver)
+    versions = set(installed.values())
     loaded = driver.loaded
     if loaded and loaded.version is None:
         return Verdict("unknown", "An nvidia module is in the kernel, but neither /proc nor /sys tells its version.")
@@ -83,7 +85,7 @@ def verdict(driver: Driver, *, gpu_present: bool) -> Verdict:
         return Verdict(
             "mismatch",
             "The installed driver is in pieces of different versions ("
-            + ", ".join(f"{what} {version}" for what, version in sorted(_parts(driver).items()))
+            + ", ".join(f"{what} {version}" for what, version in sorted(installed.items()))
             + "): install all of it in one version.",
         )
     if not versions:
@@ -118,17 +120,14 @@ def verdict(driver: Driver, *, gpu_present: bool) -> Verdict:
     return Verdict("reload", f"{change}; nothing uses it: unload and load the module.")
 
 
-def installed_versions(driver: Driver) -> set[str]:
-    return set(_parts(driver).values())
-
-
-def _parts(driver: Driver) -> dict[str, str]:
-    parts = {LIBRARY: driver.library} if driver.library else {}
+def parts(driver: Driver) -> dict[str, str]:
+    """The driver's version by everything installed that bears it: the library, and packages."""
+    found = {LIBRARY: driver.library} if driver.library else {}
     for name, text in (driver.packages or {}).items():
         match = DRIVER_VERSION.match(text)
         if match and DRIVER_PACKAGE.match(name):
-            parts[name] = match.group(1)
-    return parts
+            found[name] = match.group(1)
+    return found
 
 
 def parse_loaded(text: str) -> Loaded | None:
@@ -159,6 +158,11 @@ def read(
     )
 
 
+def devices(directory: str = "/dev") -> list[str]:
+    """Which of the files that every CUDA program opens are there; a driver loaded half-way has no nvidia-uvm."""
+    return [name for name in ("nvidiactl", "nvidia-uvm") if _is_device(os.path.join(directory, name))]
+
+
 def gpu_information(address: str, proc: str = "/proc") -> dict[str, str]:
     """What the kernel module, not NVML, says about a GPU: model, UUID, device minor."""
     return parse_information(content(f"{proc}/driver/nvidia/gpus/{address}/information") or "")
@@ -186,6 +190,13 @@ def _read_library(root: str) -> str | None:
                 version = os.path.basename(os.path.realpath(path)).rpartition(".so.")[2]
                 return version if DRIVER_VERSION.match(version) else None
     return None
+
+
+def _is_device(path: str) -> bool:
+    try:
+        return stat.S_ISCHR(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _holders(proc: str, sys_module: str) -> list[str] | None:

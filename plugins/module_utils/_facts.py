@@ -9,18 +9,23 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from . import _drivers, _host, _nvml, _packages, _pci, _toolkit
+from ._commands import RunCommand
 from ._processes import command_of
 from ._runtime.daemons import find_daemons
 
 PARTS = ("host", "pci", "driver", "nvml", "runtimes", "toolkit")
 
-DRIVER_PACKAGES = ("nvidia*", "libnvidia*", "libcuda*", "cuda-drivers*", "firmware-nvidia*", "kmod-nvidia*")
+# Packages of the driver, and those that its kernel modules are built with.
+DRIVER_PACKAGES = re.compile(
+    r"(nvidia|libnvidia|libcuda|cuda-drivers|firmware-nvidia|kmod-nvidia|linux-headers-)|dkms$"
+)
 
 
-def gather(run_command: _packages.RunCommand, parts: t.Collection[str]) -> dict[str, t.Any]:
+def gather(run_command: RunCommand, parts: t.Collection[str]) -> dict[str, t.Any]:
     """The wanted parts, and always whether there is a GPU and why something is missing."""
     reasons: list[str] = []
     functions = _scan(reasons)
@@ -30,21 +35,21 @@ def gather(run_command: _packages.RunCommand, parts: t.Collection[str]) -> dict[
         reasons.append("This host has no NVIDIA GPU.")
     elif facts["present"] and not usable:
         reasons.append("This host's GPUs are given to virtual machines; its own driver has none to drive.")
+    packages = _packages.Packages(None, None)
+    if {"host", "driver", "toolkit"} & set(parts):
+        packages = _packages.read(run_command)
     if "host" in parts:
-        facts["host"] = _host.facts()
+        facts["host"] = {**_host.facts(), "packages_interrupted": packages.interrupted}
     if "pci" in parts:
         facts["pci"] = [function.as_fact() for function in functions]
-    packages = None
-    if {"driver", "toolkit"} & set(parts):
-        packages = _packages.installed(run_command, DRIVER_PACKAGES)
     if "driver" in parts:
-        facts["driver"] = _driver(packages, usable, reasons)
+        facts["driver"] = _driver(packages.installed, usable, reasons)
     if "nvml" in parts:
-        facts["nvml"], facts["gpus"] = read_nvml(usable, reasons)
+        facts.update(read_nvml(usable, reasons))
     if "runtimes" in parts:
         facts["runtimes"] = [daemon.facts() for daemon in find_daemons(run_command)]
     if "toolkit" in parts:
-        facts["toolkit"] = _toolkit.facts(packages or {})
+        facts["toolkit"] = _toolkit.facts(packages.installed or {})
     facts["reason"] = " ".join(reasons)
     return facts
 
@@ -61,7 +66,11 @@ def _scan(reasons: list[str]) -> list[_pci.PciFunction]:
 
 def _driver(packages: dict[str, str] | None, usable: list[_pci.PciFunction], reasons: list[str]) -> dict[str, t.Any]:
     if packages is not None:
-        packages = {name: version for name, version in packages.items() if name not in _toolkit.PACKAGES}
+        packages = {
+            name: version
+            for name, version in packages.items()
+            if DRIVER_PACKAGES.match(name) and name not in _toolkit.PACKAGES
+        }
     driver = _drivers.read(packages)
     verdict = _drivers.verdict(driver, gpu_present=bool(usable))
     if usable and verdict.verdict != "ok":
@@ -70,6 +79,7 @@ def _driver(packages: dict[str, str] | None, usable: list[_pci.PciFunction], rea
         "loaded": dataclasses.asdict(driver.loaded) if driver.loaded else None,
         "library": driver.library,
         "packages": packages or {},
+        "devices": _drivers.devices(),
         "nouveau_loaded": driver.nouveau,
         "verdict": verdict.verdict,
         "reason": verdict.reason,
@@ -81,8 +91,8 @@ def read_nvml(
     reasons: list[str],
     load_binding: t.Callable[[], _nvml.Binding] = _nvml.load_binding,
     proc: str = "/proc",
-) -> tuple[dict[str, t.Any], list[dict[str, t.Any]]]:
-    """What NVML says: about itself, and about each GPU."""
+) -> dict[str, t.Any]:
+    """What NVML says: about itself, about each GPU, and about which it says nothing."""
     nvml: dict[str, t.Any] = {
         "status": "not_needed",
         "error": None,
@@ -92,9 +102,9 @@ def read_nvml(
         "library_version": None,
         "cuda_version": None,
     }
-    gpus: list[_nvml.Gpu] = []
+    nothing: dict[str, t.Any] = {"nvml": nvml, "gpus": [], "missing": []}
     if not usable:
-        return nvml, []
+        return nothing
     try:
         with _nvml.session(load_binding()) as session:
             versions = session.versions()
@@ -109,14 +119,18 @@ def read_nvml(
         # An error of NVML follows from a fault of the driver that has been told already.
         if nvml["status"] == "binding_missing" or not reasons:
             reasons.append(nvml["message"])
-        return nvml, []
+        return nothing
     place_lost(gpus, [function.address for function in usable])
     missing = sorted({function.address for function in usable} - {gpu.pci_address for gpu in gpus})
     if missing:
         reasons.append(f"NVML does not show the GPU at {', '.join(missing)}; look for NVRM lines in the kernel log.")
     reasons += [f"GPU {gpu.pci_address or gpu.index}: {gpu.error.message}" for gpu in gpus if gpu.error]
     boards = {function.address: function.board for function in usable}
-    return nvml, [_gpu(gpu, boards.get(gpu.pci_address or ""), proc) for gpu in gpus]
+    return {
+        "nvml": nvml,
+        "gpus": [_gpu(gpu, boards.get(gpu.pci_address or "", _pci.Board()), proc) for gpu in gpus],
+        "missing": missing,
+    }
 
 
 def place_lost(gpus: list[_nvml.Gpu], addresses: list[str]) -> None:
@@ -131,7 +145,7 @@ def place_lost(gpus: list[_nvml.Gpu], addresses: list[str]) -> None:
             gpu.pci_address = address
 
 
-def _gpu(gpu: _nvml.Gpu, board: _pci.Board | None, proc: str) -> dict[str, t.Any]:
+def _gpu(gpu: _nvml.Gpu, board: _pci.Board, proc: str) -> dict[str, t.Any]:
     # The kernel module still knows a GPU that NVML has lost.
     known = _drivers.gpu_information(gpu.pci_address, proc) if gpu.error and gpu.pci_address else {}
     minor = known.get("Device Minor", "")
@@ -140,8 +154,8 @@ def _gpu(gpu: _nvml.Gpu, board: _pci.Board | None, proc: str) -> dict[str, t.Any
         "pci_address": gpu.pci_address,
         "index": gpu.index,
         "minor": int(minor) if gpu.minor is None and minor.isdigit() else gpu.minor,
-        "name": gpu.name or known.get("Model"),
-        "generation": gpu.generation or (board.generation if board else None),
+        "name": gpu.name or known.get("Model") or board.name or "unknown GPU",
+        "generation": gpu.generation or board.generation,
         "memory_mib": gpu.memory_mib,
         "serial": gpu.serial,
         "mig": {"current": gpu.mig_current, "pending": gpu.mig_pending},

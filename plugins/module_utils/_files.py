@@ -4,9 +4,11 @@
 #
 # PRIVATE to the collection: no stable interface for others.
 
-"""Reading small files that may be missing, unreadable or garbage: no answer instead of an exception."""
+"""Reading small files and links that may be missing, unreadable or garbage: no answer instead of an exception."""
 
 from __future__ import annotations
+
+import os
 
 
 def content(path: str) -> str | None:
@@ -21,3 +23,11 @@ def first_line(path: str) -> str | None:
     """The first line without the white space around it; None when the file cannot be read or the line is empty."""
     lines = (content(path) or "").splitlines()
     return lines[0].strip() or None if lines else None
+
+
+def link(path: str) -> str:
+    """Where a symbolic link points; "" when that cannot be read."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""

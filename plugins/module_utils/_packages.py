@@ -11,41 +11,47 @@ from __future__ import annotations
 import os
 import typing as t
 
-RunCommand = t.Callable[..., "tuple[int, str, str]"]
+from ._commands import RunCommand, output
 
 # A host may have both: dpkg's database tools are on some RPM systems, and the other way round.
-DATABASES = (
-    # Status first, because a version may be empty; only what has its files on the disk counts as installed.
-    ("/usr/bin/dpkg-query", ["-W", "-f=${db:Status-Status}\t${Package}\t${Version}\n"]),
-    ("/usr/bin/rpm", ["-qa", "--qf=installed\t%{NAME}\t%|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\n"]),
-)
-NOT_ON_DISK = frozenset({"not-installed", "config-files", "half-installed"})
+DPKG = ["/usr/bin/dpkg-query", "-W", "-f=${db:Status-Status}\t${Package}\t${Version}\n"]
+RPM = ["/usr/bin/rpm", "-qa", "--qf=installed\t%{NAME}\t%|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\n"]
+
+# Changes that dpkg has not yet written to its database; beside numbered files there may be a scratch file.
+DPKG_JOURNAL = "/var/lib/dpkg/updates"
+# The states in which dpkg has nothing left to do for a package. In every other one it was stopped half-way.
+SETTLED = frozenset({"installed", "not-installed", "config-files"})
 
 
-def installed(run_command: RunCommand, patterns: t.Sequence[str]) -> dict[str, str] | None:
-    """Versions of the installed packages whose names match; None when no database gave an answer."""
-    commands = [[program, *arguments, *patterns] for program, arguments in DATABASES if os.path.exists(program)]
-    answers = [answer for answer in (_query(run_command, command) for command in commands) if answer is not None]
-    if not answers:
-        return None
-    return {name: version for answer in answers for name, version in sorted(answer.items())}
+class Packages(t.NamedTuple):
+    installed: dict[str, str] | None  # versions by name; None when no database gave an answer
+    interrupted: bool | None  # whether `dpkg --configure -a` has something to do; None without dpkg
 
 
-def _query(run_command: RunCommand, command: list[str]) -> dict[str, str] | None:
+class Row(t.NamedTuple):
+    status: str
+    name: str
+    version: str
+
+
+def read(run_command: RunCommand) -> Packages:
+    dpkg, rpm = _query(run_command, DPKG), _query(run_command, RPM)
+    # No host has no package at all: an empty database is the one that the host does not use.
+    rows = dpkg + rpm
+    return Packages(
+        installed={row.name: row.version for row in rows if row.status == "installed"} if rows else None,
+        interrupted=_journal() or any(row.status not in SETTLED for row in dpkg) if dpkg else None,
+    )
+
+
+def _query(run_command: RunCommand, command: list[str]) -> list[Row]:
+    answer = output(run_command, command) if os.path.exists(command[0]) else None
+    fields = (line.split("\t") for line in (answer or "").splitlines())
+    return [Row(*row) for row in fields if len(row) == len(Row._fields)]
+
+
+def _journal() -> bool:
     try:
-        rc, out, _err = run_command(command, environ_update={"LC_ALL": "C"}, handle_exceptions=False)
+        return any(name.isdigit() for name in os.listdir(DPKG_JOURNAL))
     except OSError:
-        return None
-    # dpkg-query answers 1 when one of the patterns matches nothing.
-    return parse(out) if rc in (0, 1) else None
-
-
-def parse(output: str) -> dict[str, str]:
-    """Lines of status, name and version, tab-separated."""
-    packages = {}
-    for line in output.splitlines():
-        status, _tab, rest = line.partition("\t")
-        name, _tab, version = rest.partition("\t")
-        if name and version and status not in NOT_ON_DISK:
-            packages[name] = version
-    return packages
+        return False

@@ -39,7 +39,7 @@ class PciFunction:
 
     @property
     def usable(self) -> bool:
-        """Whether this host's NVIDIA driver could drive it: a whole GPU that is not given to a virtual machine."""
+        """Whether this host's own NVIDIA driver is to drive it: a whole GPU, not given to a virtual machine."""
         return self.kind == "gpu" and not self.virtual_function and "vfio" not in (self.driver or "")
 
     def as_fact(self) -> dict[str, t.Any]:
@@ -54,6 +54,7 @@ class PciFunction:
             **self.board._asdict(),
             "driver": self.driver,
             "virtual_function": self.virtual_function,
+            "usable": self.usable,
         }
 
 

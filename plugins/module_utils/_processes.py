@@ -4,14 +4,14 @@
 #
 # PRIVATE to the collection: no stable interface for others.
 
-"""The processes of this node, from /proc, where those of nodes in containers (kind, say) are found too."""
+"""The processes that /proc shows: those of this node, of pods, and of nodes in containers (kind, say)."""
 
 from __future__ import annotations
 
 import os
 import typing as t
 
-from ._files import content, first_line
+from ._files import content, first_line, link
 
 # Linux cuts a process's own name after this many characters.
 COMM_LENGTH = 15
@@ -23,11 +23,14 @@ class Process(t.NamedTuple):
 
 
 def running(names: frozenset[str], root: str = "/proc") -> bool:
-    """Whether a process of one of these names runs in this node's own process namespace."""
-    own = _link(f"{root}/self/ns/pid")
-    return any(
-        first_line(f"{root}/{pid}/comm") in names and _link(f"{root}/{pid}/ns/pid") == own for pid in _pids(root)
-    )
+    """Whether a process of one of these names runs on this node."""
+    return any(first_line(f"{root}/{pid}/comm") in names for pid in own(root))
+
+
+def own(root: str = "/proc") -> list[int]:
+    """The processes in this node's own process namespace: a node in a container (kind, say) has others."""
+    namespace = link(f"{root}/self/ns/pid")
+    return [pid for pid in _pids(root) if link(f"{root}/{pid}/ns/pid") == namespace]
 
 
 def holding(device: str, root: str = "/proc") -> list[Process] | None:
@@ -50,7 +53,7 @@ def command_of(pid: int, root: str = "/proc") -> str:
 
 def _has_open(directory: str, device: str) -> bool:
     try:
-        return any(_link(f"{directory}/{name}").startswith(device) for name in os.listdir(directory))
+        return any(link(f"{directory}/{name}").startswith(device) for name in os.listdir(directory))
     except (FileNotFoundError, ProcessLookupError):  # the process ended
         return False
 
@@ -60,10 +63,3 @@ def _pids(root: str) -> list[int]:
         return sorted(int(name) for name in os.listdir(root) if name.isdigit())
     except OSError:
         return []
-
-
-def _link(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return ""

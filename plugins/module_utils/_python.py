@@ -4,14 +4,14 @@
 #
 # PRIVATE to the collection: no stable interface for others.
 
-"""The Python modules that this collection brings to a node beside the distribution's own."""
+"""The Python module that this collection brings to a node, beside the distribution's own ones."""
 
 from __future__ import annotations
 
 import sys
 from importlib.machinery import PathFinder
 
-# The role `_nvml` puts nvidia-ml-py, and tomli for old Pythons, here.
+# The role `_nvml` puts nvidia-ml-py's module pynvml here.
 DIRECTORY = "/usr/local/lib/kubegpu"
 
 

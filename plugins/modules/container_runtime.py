@@ -52,7 +52,8 @@ notes:
   - Handles containerd 1.6 and 1.7 with a main file that says C(version = 2), or without one. Other dialects are
     refused.
 requirements:
-  - tomli, on nodes with a Python below 3.11
+  - tomli on nodes with a Python below 3.11, which has no TOML reader of its own. Most distributions have it as the
+    package C(python3-tomli). No role of this collection installs it; the module says so where it is missing.
 author:
   - KubeGPU contributors (@kubegpu)
 """

@@ -22,8 +22,8 @@ extends_documentation_fragment:
 options:
   gather:
     description:
-      - Parts to read and return. C(present) and C(reason) are always returned. V(nvml) stands for the keys C(nvml) and
-        C(gpus).
+      - Parts to read and return. C(present) and C(reason) are always returned. V(nvml) stands for the keys C(nvml),
+        C(gpus) and C(missing).
       - A call replaces the whole fact C(nvidia_gpu). Parts that an earlier call gathered and this one does not are
         gone.
     type: list
@@ -77,7 +77,9 @@ ansible_facts:
       type: dict
       contains:
         present:
-          description: Whether a PCI function of NVIDIA is a VGA or 3D controller, whatever drives it.
+          description:
+            - Whether a PCI function of NVIDIA is a VGA or 3D controller, whatever drives it, so also one that is given
+              to a virtual machine. C(usable) of C(pci) says which ones are this host's own.
           returned: success
           type: bool
           sample: true
@@ -93,97 +95,85 @@ ansible_facts:
           contains:
             machine_id:
               description: Content of C(/etc/machine-id), V(null) when there is none.
-              returned: success
               type: str
               sample: 0c3f2f6fd3e34dc6a1b3b6f0e7a0a0aa
             system_uuid:
               description: UUID of the system from its firmware, in lower case; V(null) when it cannot be read.
-              returned: success
               type: str
               sample: 4c4c4544-0051-3610-8052-b4c04f4e3733
             hostname:
               description: Name of the host as the kernel has it.
-              returned: success
               type: str
               sample: gpu-a
             addresses:
               description: IP addresses of the host, without loopback and link-local ones.
-              returned: success
               type: list
               elements: str
               sample: [10.0.0.11, "fd00::b"]
             kernel:
               description: Release of the running kernel.
-              returned: success
               type: str
               sample: 6.12.57+deb13-amd64
             os:
               description: The distribution, from C(/etc/os-release).
-              returned: success
               type: dict
               contains:
                 id:
                   description: Name for programs.
-                  returned: success
                   type: str
                   sample: debian
                 id_like:
                   description: Distributions that it is derived from.
-                  returned: success
                   type: list
                   elements: str
                   sample: []
                 version_id:
                   description: Version, V(null) for rolling ones.
-                  returned: success
                   type: str
                   sample: "13"
                 major:
                   description: First number of the version.
-                  returned: success
                   type: int
                   sample: 13
                 codename:
                   description: Name of the release.
-                  returned: success
                   type: str
                   sample: trixie
                 name:
                   description: Name for people.
-                  returned: success
                   type: str
                   sample: Debian GNU/Linux 13 (trixie)
             architecture:
               description: Machine type of the kernel.
-              returned: success
               type: str
               sample: x86_64
             secure_boot:
               description: Whether Secure Boot is on, V(null) without EFI.
-              returned: success
               type: bool
               sample: false
             python:
               description: The Python that runs modules on this host.
-              returned: success
               type: dict
               contains:
                 version:
                   description: Its version.
-                  returned: success
                   type: str
                   sample: 3.13.5
                 modules:
                   description: Those of a fixed list of modules, which the roles' tasks need, that it can import.
-                  returned: success
                   type: list
                   elements: str
                   sample: [apt, apt_pkg, pynvml, tomllib]
             kubelet_running:
               description: Whether a kubelet (or k3s, RKE2, k0s, MicroK8s) runs.
-              returned: success
               type: bool
               sample: true
+            packages_interrupted:
+              description:
+                - Whether dpkg was stopped half-way, so that C(dpkg --configure -a) has something to do.
+                - It is V(null) on hosts without dpkg, and V(true) as well while another dpkg is at work.
+              type: bool
+              sample: false
         pci:
           description: PCI functions of NVIDIA, by address.
           returned: O(gather) has V(pci) or V(all)
@@ -192,74 +182,66 @@ ansible_facts:
           contains:
             address:
               description: Domain, bus, device and function in lower case.
-              returned: success
               type: str
               sample: "0000:1a:00.0"
             vendor_id:
               description: PCI vendor.
-              returned: success
               type: str
               sample: 10de
             device_id:
               description: PCI device.
-              returned: success
               type: str
               sample: "2330"
             subsystem_vendor_id:
               description: PCI subsystem vendor, V(null) when it cannot be read.
-              returned: success
               type: str
               sample: 10de
             subsystem_device_id:
               description: PCI subsystem, V(null) when it cannot be read.
-              returned: success
               type: str
               sample: 16c1
             class:
               description: PCI class and subclass.
-              returned: success
               type: str
               sample: "0302"
             kind:
               description: What the function is - V(gpu), V(nvswitch), V(audio) or V(other).
-              returned: success
               type: str
               sample: gpu
             name:
               description: Chip and, where known, board; V(null) when unknown or not a GPU, as all of the following.
-              returned: success
               type: str
               sample: GH100 [H100 SXM5 80GB]
             generation:
               description: Generation of the GPU.
-              returned: success
               type: str
               sample: hopper
             needs_open_modules:
               description: Whether the GPU runs with the open kernel modules only.
-              returned: success
               type: bool
               sample: false
             supports_open_modules:
               description: Whether the GPU can run with the open kernel modules.
-              returned: success
               type: bool
               sample: true
             mig_capable:
               description: Whether the board can be partitioned with MIG.
-              returned: success
               type: bool
               sample: true
             driver:
               description: Kernel driver that is bound, such as V(nvidia), V(nouveau) or V(vfio-pci).
-              returned: success
               type: str
               sample: nvidia
             virtual_function:
               description: Whether this is an SR-IOV virtual function of another one.
-              returned: success
               type: bool
               sample: false
+            usable:
+              description:
+                - Whether this host's own NVIDIA driver is to drive it - a GPU that is neither bound to V(vfio-pci) nor
+                  a virtual function.
+              type: bool
+              sample: true
         driver:
           description: The kernel driver, in the kernel and on the disk.
           returned: O(gather) has V(driver) or V(all)
@@ -267,32 +249,35 @@ ansible_facts:
           contains:
             loaded:
               description: The module in the kernel, V(null) when there is none.
-              returned: success
               type: dict
               contains:
                 version:
                   description: Its version, V(null) when the kernel does not tell.
-                  returned: success
                   type: str
                   sample: 580.178.04
                 flavour:
                   description: V(open) or V(proprietary), V(null) when the kernel does not tell.
-                  returned: success
                   type: str
                   sample: open
             library:
               description: Version of C(libnvidia-ml.so.1), V(null) when it is not installed.
-              returned: success
               type: str
               sample: 580.178.04
             packages:
-              description: Versions of installed driver packages by name.
-              returned: success
+              description:
+                - Versions by name of the driver's packages, and of C(dkms) and C(linux-headers-*), which its modules
+                  are built with. Packages that were left half-installed are not among them.
               type: dict
-              sample: {libnvidia-ml1: 580.178.04-1, nvidia-kernel-open-dkms: 580.178.04-1}
+              sample: {dkms: 3.2.2-1, libnvidia-ml1: 580.178.04-1, nvidia-kernel-open-dkms: 580.178.04-1}
+            devices:
+              description:
+                - Which of V(nvidiactl) and V(nvidia-uvm) are character devices in C(/dev). CUDA needs both; a driver
+                  that was loaded half-way has no V(nvidia-uvm).
+              type: list
+              elements: str
+              sample: [nvidiactl, nvidia-uvm]
             nouveau_loaded:
               description: Whether the kernel has the module nouveau.
-              returned: success
               type: bool
               sample: false
             verdict:
@@ -305,12 +290,10 @@ ansible_facts:
                 - V(reboot) - the same, but something holds it or that is unknown; or nouveau has the GPUs.
                 - V(mismatch) - the installation contradicts itself.
                 - V(unknown) - it could not be read.
-              returned: success
               type: str
               sample: ok
             reason:
               description: The verdict in a sentence.
-              returned: success
               type: str
               sample: Driver 580.178.04 is installed and loaded.
         nvml:
@@ -320,37 +303,30 @@ ansible_facts:
           contains:
             status:
               description: V(ok), V(error), V(binding_missing), or V(not_needed) without a GPU for the driver.
-              returned: success
               type: str
               sample: ok
             error:
               description: Name of NVML's error when it could not be used.
-              returned: success
               type: str
               sample: LIB_RM_VERSION_MISMATCH
             code:
               description: Number of that error.
-              returned: success
               type: int
               sample: 18
             message:
               description: What it means and what to do; empty when nothing is wrong.
-              returned: success
               type: str
               sample: ""
             driver_version:
               description: Version of the driver.
-              returned: success
               type: str
               sample: 580.178.04
             library_version:
               description: Version of NVML.
-              returned: success
               type: str
               sample: 13.580.178.04
             cuda_version:
               description: Newest version of CUDA that the driver supports.
-              returned: success
               type: str
               sample: "13.0"
         gpus:
@@ -361,125 +337,110 @@ ansible_facts:
           contains:
             uuid:
               description: UUID.
-              returned: success
               type: str
               sample: GPU-4f5c8d2e-1b3a-5c7d-9e8f-0a1b2c3d4e5f
             pci_address:
               description: PCI address, spelled as in C(pci).
-              returned: success
               type: str
               sample: "0000:1a:00.0"
             index:
               description: NVML's number. It changes when a board is added or fails.
-              returned: success
               type: int
               sample: 0
             minor:
               description: Number of the device file C(/dev/nvidia<minor>).
-              returned: success
               type: int
               sample: 0
             name:
-              description: Model.
-              returned: success
+              description:
+                - Model. Of a GPU that does not answer, the name in C(pci), or V(unknown GPU).
               type: str
               sample: NVIDIA H100 80GB HBM3
             generation:
               description: Generation of the GPU.
-              returned: success
               type: str
               sample: hopper
             memory_mib:
               description: Memory, V(null) for boards that share the host's.
-              returned: success
               type: int
               sample: 81559
             serial:
               description: Serial number of the board.
-              returned: success
               type: str
               sample: "1650923000123"
             mig:
               description: MIG mode, V(enabled) or V(disabled); V(null) for boards without MIG.
-              returned: success
               type: dict
               contains:
                 current:
                   description: Mode now.
-                  returned: success
                   type: str
                   sample: disabled
                 pending:
                   description: Mode after a reset.
-                  returned: success
                   type: str
                   sample: disabled
             compute_mode:
               description: V(default), V(exclusive_process) or V(prohibited).
-              returned: success
               type: str
               sample: default
             persistence:
               description: Persistence mode.
-              returned: success
               type: bool
               sample: true
             ecc:
               description: ECC mode, V(null) for boards without ECC.
-              returned: success
               type: dict
               contains:
                 current:
                   description: Mode now.
-                  returned: success
                   type: bool
                   sample: true
                 pending:
                   description: Mode after a reboot.
-                  returned: success
                   type: bool
                   sample: true
             processes:
               description: Processes that use the GPU; V(null) when NVML cannot tell, which does not mean nobody.
-              returned: success
               type: list
               elements: dict
               contains:
                 pid:
                   description: Number of the process on the host.
-                  returned: success
                   type: int
                   sample: 4711
                 command:
                   description: Name of its program, empty when it has ended.
-                  returned: success
                   type: str
                   sample: python3
                 type:
                   description: V(compute), V(graphics) or V(mps).
-                  returned: success
                   type: str
                   sample: compute
             error:
               description: Why the GPU does not answer, V(null) when it does.
-              returned: success
               type: dict
               contains:
                 error:
                   description: Name of NVML's error.
-                  returned: success
                   type: str
                   sample: GPU_IS_LOST
                 code:
                   description: Number of that error.
-                  returned: success
                   type: int
                   sample: 15
                 message:
                   description: What it means and what to do.
-                  returned: success
                   type: str
                   sample: The GPU has fallen off the bus.
+        missing:
+          description:
+            - PCI addresses of GPUs with C(usable) that NVML does not show at all. Empty as well when the C(status) of
+              C(nvml) is not V(ok).
+          returned: O(gather) has V(nvml) or V(all)
+          type: list
+          elements: str
+          sample: []
         runtimes:
           description: Container runtimes, running or installed.
           returned: O(gather) has V(runtimes) or V(all)
@@ -488,37 +449,30 @@ ansible_facts:
           contains:
             name:
               description: The runtime.
-              returned: success
               type: str
               sample: containerd
             running:
               description: Whether its daemon runs.
-              returned: success
               type: bool
               sample: true
             version:
               description: Its version.
-              returned: success
               type: str
               sample: 1.7.24
             socket:
               description: Where the kubelet reaches it.
-              returned: success
               type: str
               sample: /run/containerd/containerd.sock
             pid:
               description: Process of the daemon, V(null) when it does not run.
-              returned: success
               type: int
               sample: 612
             started:
               description: When the daemon started, in seconds since 1970; V(null) when it does not run.
-              returned: success
               type: float
               sample: 1796025600.25
             config_path:
               description: Configuration file that the daemon was told to read.
-              returned: success
               type: str
               sample: /etc/containerd/config.toml
         toolkit:
@@ -528,19 +482,21 @@ ansible_facts:
           contains:
             version:
               description: Version of its package, V(null) when there is none.
-              returned: success
               type: str
               sample: 1.20.2
             packages:
-              description: Versions of its installed packages by name.
-              returned: success
+              description: Versions of its packages by name, without those that were left half-installed.
               type: dict
               sample: {nvidia-container-toolkit: 1.20.2-1}
             binaries:
               description: Paths of C(nvidia-ctk), C(nvidia-cdi-hook) and C(nvidia-container-runtime), if installed.
-              returned: success
               type: dict
               sample: {nvidia-ctk: /usr/bin/nvidia-ctk}
+            cdi_specifications:
+              description: Paths of the files in C(/etc/cdi) and C(/var/run/cdi) that container runtimes read.
+              type: list
+              elements: str
+              sample: [/var/run/cdi/nvidia.yaml]
 """
 
 from ansible.module_utils.basic import AnsibleModule

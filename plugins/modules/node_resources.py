@@ -12,8 +12,13 @@ version_added: 0.1.0
 description:
   - Computes from what NVML reported which C(nvidia.com/*) resources a node should offer, and waits until the node's
     allocatable resources are exactly these.
-  - All nodes are watched with one request. When the time is over, the module fails and says for each node what was
-    wanted, what was found, and what the node, the device plugin's pod, its events and its log say about it.
+  - These may still be those of a device plugin that is being replaced. With O(daemonset), the pod of that DaemonSet on
+    the node must also be ready and of the DaemonSet's current revision; a node that should offer nothing needs no pod.
+  - A look takes four requests (without O(daemonset) one), whatever the number of nodes up to 500, and what lacks is
+    then watched. When the node did not report to the API since its plugin was started, up to 15 seconds are waited for
+    that.
+  - When the time is over, the module fails and says for each node what was wanted, what was found, and what the node,
+    the device plugin's pod, its events and its log say about it. It fails at once when there is no such DaemonSet.
   - A GPU that NVML cannot use is not expected, and named in a warning. GPUs in MIG mode are refused in this version.
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
@@ -22,7 +27,8 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Changes nothing. In check mode it looks once, and does not fail when a node is not ready.
+    details: Changes nothing. In check mode it looks once, and does not fail when a node is not ready or
+      there is no such DaemonSet yet.
   diff_mode:
     support: N/A
     details: This module changes nothing.
@@ -52,10 +58,10 @@ options:
     type: int
     default: 300
   namespace:
-    description: Namespace of the device plugin, to say why a node is not ready.
+    description: Namespace of the device plugin's DaemonSet. Needs O(daemonset).
     type: str
-  pod_selector:
-    description: Label selector of the device plugin's pods, to say why a node is not ready.
+  daemonset:
+    description: Name of the device plugin's DaemonSet. Needs O(namespace).
     type: str
 seealso:
   - module: kubegpu.nvidia.gpu_facts
@@ -73,7 +79,7 @@ EXAMPLES = r"""
       - name: gpu-b
         gpus: "{{ hostvars['gpu-b'].ansible_facts.nvidia_gpu.gpus }}"
     namespace: nvidia
-    pod_selector: app.kubernetes.io/name=nvidia-device-plugin
+    daemonset: nvidia-device-plugin
   delegate_to: localhost
   run_once: true
 """
@@ -82,7 +88,7 @@ RETURN = r"""
 nodes:
   description:
     - By node, C(expected) are the resources it should offer, C(allocatable) those of C(nvidia.com/*) in its
-      C(status.allocatable), and C(ready) says whether they agree.
+      C(status.allocatable), and C(ready) says whether they agree and, with O(daemonset), come from its current pod.
   returned: when the API server was reached
   type: dict
   sample:
@@ -99,7 +105,7 @@ elapsed:
   sample: 1.3
 reasons:
   description: What was found about the nodes that are not ready, by node.
-  returned: when the time was over
+  returned: when nodes are not ready
   type: dict
   sample:
     gpu-b:
@@ -108,8 +114,8 @@ reasons:
 
 import typing as t
 
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._errors import KubegpuError
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.client import Api, api_module
-from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import KubeError
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.node_resources import (
     await_resources,
     expected_of,
@@ -129,23 +135,23 @@ def main() -> None:
             "nodes": {"type": "list", "elements": "dict", "required": True, "options": NODE_OPTIONS},
             "timeout": {"type": "int", "default": 300},
             "namespace": {"type": "str"},
-            "pod_selector": {"type": "str"},
+            "daemonset": {"type": "str"},
         },
-        required_together=[("namespace", "pod_selector")],
+        required_together=[("namespace", "daemonset")],
         supports_check_mode=True,
     )
     options = module.params
+    daemonset = (options["namespace"], options["daemonset"]) if options["daemonset"] else None
     for node in options["nodes"]:
         for gpu in unusable_gpus(node["gpus"]):
             module.warn(f"{node['name']}: not counted is {gpu}")
     try:
         api = Api(options)
-        result, seen = await_resources(
-            api, expected_of(options["nodes"]), 0 if module.check_mode else options["timeout"]
-        )
+        timeout = 0 if module.check_mode else options["timeout"]
+        result, cluster = await_resources(api, expected_of(options["nodes"]), daemonset, timeout)
         if not module.check_mode and not all(node["ready"] for node in result["nodes"].values()):
-            raise failure(api, result, seen, options["namespace"], options["pod_selector"])
-    except KubeError as error:
+            raise failure(api, result, cluster, daemonset)
+    except KubegpuError as error:
         module.fail_json(msg=str(error), **error.details)
     module.exit_json(**result)
 

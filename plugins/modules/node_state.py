@@ -59,14 +59,30 @@ options:
           - Labels that are not named stay as they are.
           - The booleans V(true) and V(false) are the texts C(true) and C(false).
         type: dict
+      required:
+        description:
+          - Whether the host has to have a node. With V(false), one that has none is passed over and named in
+            RV(skipped), whatever O(missing) says, and O(minimum_kubelet) does not concern it. This is for hosts without
+            a GPU, of which at most labels are taken back.
+          - A host that could be several nodes is an error all the same.
+        type: bool
+        default: true
   missing:
     description:
-      - What to do about a host that is no node of the cluster. V(skip) leaves it out and names it in RV(skipped).
+      - What to do about a required host that is no node of the cluster. V(skip) leaves it out and names it in
+        RV(skipped).
     type: str
     choices:
       - fail
       - skip
     default: fail
+  minimum_kubelet:
+    description:
+      - The oldest version of the kubelet that the nodes of required hosts may have, such as V("1.31"). With an older
+        one, or one of unknown version, the module fails before anything is written.
+      - GPUs that are passed to the container runtime as CDI devices need V("1.31").
+      - Must be text; without quotes YAML takes it for a number.
+    type: raw
 seealso:
   - module: kubegpu.nvidia.node_resources
   - module: kubernetes.core.k8s
@@ -89,6 +105,8 @@ EXAMPLES = r"""
         node_name: ip-192-0-2-12.example.internal
         labels:
           nvidia.com/gpu.present:
+        required: false
+    minimum_kubelet: "1.31"
   delegate_to: localhost
   run_once: true
 
@@ -108,7 +126,7 @@ nodes:
     gpu-a: gpu-a
     gpu-b: ip-192-0-2-12.example.internal
 skipped:
-  description: Hosts that are no node of the cluster, when O(missing=skip).
+  description: Hosts that are no node of the cluster, when O(missing=skip) or the host is not required.
   returned: success
   type: list
   elements: str
@@ -122,7 +140,7 @@ changed_hosts:
     - gpu-a
 errors:
   description: What is wrong, by host.
-  returned: when some hosts have no node of their own or their node could not be changed
+  returned: when some hosts have no fitting node of their own or their node could not be changed
   type: dict
   sample:
     gpu-c: no node has its machine id, system UUID, one of its addresses or its name
@@ -130,8 +148,8 @@ errors:
 
 import typing as t
 
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._errors import KubegpuError
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.client import Api, api_module
-from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import KubeError
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.node_state import bring_about
 
 HOST_OPTIONS: dict[str, t.Any] = {
@@ -141,6 +159,7 @@ HOST_OPTIONS: dict[str, t.Any] = {
     "system_uuid": {"type": "str"},
     "addresses": {"type": "list", "elements": "str"},
     "labels": {"type": "dict"},
+    "required": {"type": "bool", "default": True},
 }
 
 
@@ -149,14 +168,18 @@ def main() -> None:
         {
             "hosts": {"type": "list", "elements": "dict", "required": True, "options": HOST_OPTIONS},
             "missing": {"type": "str", "choices": ["fail", "skip"], "default": "fail"},
+            "minimum_kubelet": {"type": "raw"},
         },
         supports_check_mode=True,
     )
     try:
         result = bring_about(
-            Api(module.params, dry_run=module.check_mode), module.params["hosts"], module.params["missing"]
+            Api(module.params, dry_run=module.check_mode),
+            module.params["hosts"],
+            module.params["missing"],
+            module.params["minimum_kubelet"],
         )
-    except KubeError as error:
+    except KubegpuError as error:
         module.fail_json(msg=str(error), **error.details)
     if not module._diff:
         del result["diff"]

@@ -26,7 +26,7 @@ def state() -> tuple[str, str]:
     ("variables", "says"),
     [
         pytest.param(
-            {"nvidia_driver_branch": "999"}, ["nvidia_driver_branch is 999", "580, 590, 595, 610"], id="unknown branch"
+            {"nvidia_driver_branch": "999"}, ["nvidia_driver_branch is 999", "580, 590, 595"], id="unknown branch"
         ),
         pytest.param({"nvidia_driver_version": 580.1}, ["in quotes"], id="version as a number"),
         pytest.param({"nvidia_driver_version": "595.91.07"}, ["branch 580"], id="version of another branch"),
@@ -50,12 +50,24 @@ def test_wrong_input_is_refused_before_anything_is_changed(variables: dict[str, 
     assert state() == before
 
 
+def test_a_source_that_contradicts_ours_is_named_and_apt_left_as_it_was() -> None:
+    source = "/etc/apt/sources.list.d/cuda-debian13-x86_64.list"
+    repository = "http://10.89.0.1:8088/compute/cuda/repos/debian13/x86_64/"
+    line = f"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {repository} /"
+    on(NODE, "sh", "-c", f"echo '{line}' >{source}")
+    try:
+        run = site("--limit", NODE)
+        assert run.code != 0
+        assert "Signed-By" in run.messages
+        assert "kubegpu" not in on(NODE, "ls", "/etc/apt/sources.list.d")
+    finally:
+        on(NODE, "rm", source)
+
+
 @pytest.mark.parametrize(
     ("variables", "says"),
     [
-        pytest.param(
-            {"nvidia_driver_branch": "610"}, ["610", "580.178.04", "nothing", "driver"], id="branch that is not offered"
-        ),
+        pytest.param({"nvidia_driver_branch": "590"}, ["590", "580.178.04"], id="branch that is not offered"),
         pytest.param(
             {"nvidia_driver_version": "580.1.1"},
             ["580.1.1", "580.178.04", "580.173.02"],

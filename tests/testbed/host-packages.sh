@@ -5,10 +5,12 @@
 # Installs the Debian packages that the testbed needs on this machine and that are missing. Asks the network for nothing when none is.
 set -eu
 
-# Nodes, then the control plane, then what the builds of the simulated parts need, then what reaches the nodes.
+# Nodes, then the control plane, then what the builds of the simulated parts need, then what reaches the nodes. The unit tests ask the
+# parser of containerd what it makes of configuration files.
 packages='
   podman runc containernetworking-plugins iptables debootstrap
   etcd-server openssl
+  containerd
   gcc libc6-dev make gnupg apt-utils dpkg-dev
   python3-venv openssh-client curl git ca-certificates
 '
@@ -29,7 +31,9 @@ apt-get update -qq >&2
 # shellcheck disable=SC2086  # a list of words
 apt-get install -y -qq --no-install-recommends $missing >&2
 
-# The testbed runs an etcd of its own; the one that came with the package just now has no other user.
-case "$missing" in *etcd-server*)
-  [ ! -d /run/systemd/system ] || systemctl disable --quiet --now etcd >&2
-esac
+# Only the programs are wanted; the services that came with the packages just now have no other user.
+for service in etcd:etcd-server containerd:containerd; do
+  case "$missing" in *"${service#*:}"*)
+    [ ! -d /run/systemd/system ] || systemctl disable --quiet --now "${service%:*}" >&2
+  esac
+done

@@ -4,7 +4,7 @@ set -euo pipefail
 
 TESTBED_SRC=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 KUBEGPU_CACHE=${KUBEGPU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kubegpu}
-export KUBEGPU_CACHE
+export KUBEGPU_CACHE TESTBED_SRC
 
 # say TEXT: progress for the person who waits, never on standard output (that carries results).
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }

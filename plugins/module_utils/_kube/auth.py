@@ -20,7 +20,7 @@ from ansible_collections.kubernetes.core.plugins.module_utils.args_common import
     AUTH_PROXY_HEADERS_SPEC,
 )
 
-from .errors import KubeError
+from .._errors import KubegpuError
 
 try:
     import kubernetes
@@ -101,10 +101,10 @@ def _is_complete(given: Options) -> bool:
     return "host" in given and any(all(name in given for name in way) for way in ways)
 
 
-def _unusable(given: Options, why: str) -> KubeError:
+def _unusable(given: Options, why: str) -> KubegpuError:
     source = given.get("kubeconfig")
     named = f"The kubeconfig {source}" if isinstance(source, str) else "The kubeconfig"
-    return KubeError(f"{named} cannot be used on {socket.gethostname()}: {why.rstrip('.')}. {WHAT_TO_CHECK}.")
+    return KubegpuError(f"{named} cannot be used on {socket.gethostname()}: {why.rstrip('.')}. {WHAT_TO_CHECK}.")
 
 
 def _load(chosen: t.Any, given: Options) -> None:
@@ -122,5 +122,5 @@ def _load(chosen: t.Any, given: Options) -> None:
         return
     paths = source or os.environ.get("KUBECONFIG") or "~/.kube/config"
     if not any(os.path.exists(os.path.expanduser(path)) for path in paths.split(os.pathsep)):
-        raise KubeError(f"There is no kubeconfig {paths} on {socket.gethostname()}. {WHAT_TO_CHECK}.")
+        raise KubegpuError(f"There is no kubeconfig {paths} on {socket.gethostname()}. {WHAT_TO_CHECK}.")
     kubernetes.config.load_kube_config(config_file=paths, **extra)

@@ -19,8 +19,9 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.compat.version import LooseVersion
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
+from .._errors import KubegpuError
 from .auth import WHAT_TO_CHECK, configuration, impersonation
-from .errors import Gone, KubeError, Unreachable
+from .errors import Gone, Unreachable
 
 IMPORT_ERROR: str | None = None
 try:
@@ -60,41 +61,16 @@ class Api:
         for header, value in impersonation(options):
             client.set_default_header(_Header(header), value)
         self._core = kubernetes.client.CoreV1Api(client)
+        self._apps = kubernetes.client.AppsV1Api(client)
         self._dry_run = {"dry_run": "All"} if dry_run else {}
 
     def nodes(self) -> tuple[list[Object], str]:
         """All nodes and the version of this list."""
-        nodes: list[Object] = []
-        token = None
-        while True:
-            page = self._read("list the nodes", self._core.list_node, limit=PAGE, _continue=token)
-            nodes += page["items"]
-            token = page["metadata"].get("continue")
-            if not token:
-                return nodes, page["metadata"]["resourceVersion"]
+        return self._list("list the nodes", self._core.list_node)
 
     def watch_nodes(self, version: str, seconds: float) -> t.Iterator[tuple[str, Object]]:
         """What happens to nodes after that version, as it happens, for that long."""
-        limit = max(1, round(seconds))
-        response = self._call(
-            "watch the nodes",
-            self._core.list_node,
-            watch=True,
-            resource_version=version,
-            timeout_seconds=limit,
-            allow_watch_bookmarks=True,
-            _request_timeout=(CONNECT_SECONDS, limit + READ_SECONDS),
-        )
-        try:
-            for line in _lines(response):
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    raise self._refusal("watch the nodes", event["object"].get("code"), event["object"].get("message"))
-                yield event["type"], event["object"]
-        except urllib3.exceptions.HTTPError as error:
-            raise self._no_answer(error) from error
-        finally:
-            response.close()
+        return self._watch("watch the nodes", self._core.list_node, version=version, seconds=seconds)
 
     def label_node(self, name: str, labels: t.Mapping[str, str | None]) -> None:
         """Set these labels, remove those that are None, leave all others; only tried out in a dry run."""
@@ -102,9 +78,30 @@ class Api:
         how = {"field_manager": FIELD_MANAGER, **self._dry_run}
         self._read(f"label the node {name}", self._core.patch_node, name, patch, **how)
 
-    def pods(self, namespace: str, selector: str) -> list[Object]:
+    def daemon_set(self, namespace: str, name: str) -> Object | None:
+        """None: the server has no such DaemonSet."""
+        what = f"read the DaemonSet {namespace}/{name}"
+        try:
+            return self._read(what, self._apps.read_namespaced_daemon_set, name, namespace)
+        except KubegpuError as error:
+            if error.details.get("status") == 404:
+                return None
+            raise
+
+    def revisions(self, namespace: str, selector: str) -> list[Object]:
+        """The revisions of DaemonSets whose pods the selector finds."""
+        what = f"list the ControllerRevisions of the namespace {namespace}"
+        return self._list(what, self._apps.list_namespaced_controller_revision, namespace, label_selector=selector)[0]
+
+    def pods(self, namespace: str, selector: str) -> tuple[list[Object], str]:
+        """These pods and the version of this list."""
         what = f"list the pods of the namespace {namespace}"
-        return self._read(what, self._core.list_namespaced_pod, namespace, label_selector=selector)["items"]
+        return self._list(what, self._core.list_namespaced_pod, namespace, label_selector=selector)
+
+    def watch_pods(self, namespace: str, selector: str, version: str, seconds: float) -> t.Iterator[tuple[str, Object]]:
+        what = f"watch the pods of the namespace {namespace}"
+        pods = self._core.list_namespaced_pod
+        return self._watch(what, pods, namespace, label_selector=selector, version=version, seconds=seconds)
 
     def warnings(self, namespace: str, pod: str) -> list[Object]:
         """The events that warn about a pod."""
@@ -118,6 +115,49 @@ class Api:
         which = {"container": container, "tail_lines": lines, "previous": previous}
         response = self._call(what, self._core.read_namespaced_pod_log, pod, namespace, **which)
         return response.data.decode("utf-8", "replace").splitlines()
+
+    def _list(
+        self, what: str, request: t.Callable[..., t.Any], *arguments: t.Any, **options: t.Any
+    ) -> tuple[list[Object], str]:
+        items: list[Object] = []
+        token = None
+        while True:
+            page = self._read(what, request, *arguments, limit=PAGE, _continue=token, **options)
+            items += page["items"]
+            token = page["metadata"].get("continue")
+            if not token:
+                return items, page["metadata"]["resourceVersion"]
+
+    def _watch(
+        self,
+        what: str,
+        request: t.Callable[..., t.Any],
+        *arguments: t.Any,
+        version: str,
+        seconds: float,
+        **options: t.Any,
+    ) -> t.Iterator[tuple[str, Object]]:
+        limit = max(1, round(seconds))
+        response = self._call(
+            what,
+            request,
+            *arguments,
+            watch=True,
+            resource_version=version,
+            timeout_seconds=limit,
+            _request_timeout=(CONNECT_SECONDS, limit + READ_SECONDS),
+            **options,
+        )
+        try:
+            for line in _lines(response):
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise self._refusal(what, event["object"].get("code"), event["object"].get("message"))
+                yield event["type"], event["object"]
+        except urllib3.exceptions.HTTPError as error:
+            raise self._no_answer(error) from error
+        finally:
+            response.close()
 
     def _read(self, what: str, request: t.Callable[..., t.Any], *arguments: t.Any, **options: t.Any) -> Object:
         return json.loads(self._call(what, request, *arguments, **options).data)
@@ -135,16 +175,16 @@ class Api:
             raise self._no_answer(error) from error
         return response
 
-    def _refusal(self, what: str, status: int | None, message: str | None) -> KubeError:
+    def _refusal(self, what: str, status: int | None, message: str | None) -> KubegpuError:
         if status == 410:
             return Gone(f"The Kubernetes API at {self.server} has forgotten that version ({message}).")
         if status == 401:
-            return KubeError(
+            return KubegpuError(
                 f"The Kubernetes API at {self.server} refused the credentials (401 Unauthorized). {WHAT_TO_CHECK}.",
                 status=status,
             )
         advice = " These credentials need a role that allows it." if status == 403 else ""
-        return KubeError(
+        return KubegpuError(
             f"Could not {what}: the Kubernetes API at {self.server} answered {status}, {message}.{advice}",
             status=status,
         )

@@ -9,14 +9,14 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from .labels import DAEMONSET_LABELS
+from .daemon_set import Object, Rollout, condition, is_ending, is_ready, node_of
 
-Object = t.Mapping[str, t.Any]
+SHOWN_LOG_LINES = 8
 
 
 @dataclass(frozen=True)
 class PluginPod:
-    """A pod of the device plugin and what it left behind."""
+    """A pod of the device plugin on a node, and what it left behind."""
 
     pod: Object
     warnings: t.Sequence[str] = ()
@@ -49,7 +49,7 @@ CAUSES: t.Sequence[tuple[tuple[str, ...], str]] = (
     ),
     (
         ("ErrImagePull", "ImagePullBackOff", "InvalidImageName"),
-        "The node cannot pull the image: see kubegpu_registry, and the pull secrets of the namespace.",
+        "The image cannot be pulled: see kubegpu_registry, and the pull secrets of the namespace.",
     ),
     (
         ("Insufficient Permissions",),
@@ -70,45 +70,38 @@ CAUSES: t.Sequence[tuple[tuple[str, ...], str]] = (
 )
 
 
-def is_on(pod: Object, node_name: str) -> bool:
-    """A pod of a DaemonSet belongs to its node before it is scheduled there."""
-    if pod["spec"].get("nodeName"):
-        return bool(pod["spec"]["nodeName"] == node_name)
-    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or []
-    fields = [field for term in terms for field in term.get("matchFields") or []]
-    return any(field["key"] == "metadata.name" and node_name in field["values"] for field in fields)
-
-
-def is_ready(node: Object) -> bool:
-    ready = _condition(node["status"], "Ready")
-    return bool(ready and ready["status"] == "True")
-
-
-def explain(node: Object | None, plugins: t.Sequence[PluginPod] | None) -> list[str]:
-    """Sentences for a person; `plugins` is None when nobody said which pods to look at."""
+def explain(node: Object | None, plugins: t.Sequence[PluginPod], rollout: Rollout | None) -> list[str]:
+    """Sentences for a person; `rollout` is None when nobody said which DaemonSet to look at."""
     if node is None:
         return ["The cluster has no such node (any more)."]
     found = [*_node_troubles(node)]
-    if plugins is not None and not plugins:
-        found += _why_no_pod(node)
-    for plugin in plugins or ():
-        found += _pod_troubles(plugin)
-    evidence = "\n".join(found)
+    said: list[str] = []
+    if rollout and rollout.daemonset:
+        if not rollout.revision:
+            found.append(
+                "The DaemonSet's controller has not seen its newest specification: see kube-controller-manager."
+            )
+        if not plugins:
+            found += _why_no_pod(node, rollout.daemonset)
+        for plugin in plugins:
+            found += _pod_troubles(plugin, rollout)
+            said += plugin.log
+    evidence = "\n".join([*found, *said])
     return found + [cause for signs, cause in CAUSES if any(sign in evidence for sign in signs)]
 
 
 def _node_troubles(node: Object) -> t.Iterator[str]:
     if not is_ready(node):
-        why = _condition(node["status"], "Ready")
+        why = condition(node, "Ready")
         yield f"The node is not ready: {_because(why) if why else 'its kubelet never said so'}."
 
 
-def _why_no_pod(node: Object) -> t.Iterator[str]:
+def _why_no_pod(node: Object, daemonset: Object) -> t.Iterator[str]:
     labels = node["metadata"].get("labels") or {}
+    wanted = daemonset["spec"]["template"]["spec"].get("nodeSelector") or {}
     differing = [
         f"{key}={value} (the node has {labels.get(key, 'no such label')})"
-        for key, value in DAEMONSET_LABELS.items()
+        for key, value in wanted.items()
         if labels.get(key) != value
     ]
     taints = [_taint(taint) for taint in node["spec"].get("taints") or [] if taint["effect"] != "PreferNoSchedule"]
@@ -119,28 +112,49 @@ def _why_no_pod(node: Object) -> t.Iterator[str]:
         yield f"The node has the taints {', '.join(taints)}: the DaemonSet must tolerate them."
 
 
-def _pod_troubles(plugin: PluginPod) -> t.Iterator[str]:
+def _pod_troubles(plugin: PluginPod, rollout: Rollout) -> t.Iterator[str]:
     name, status = plugin.pod["metadata"]["name"], plugin.pod["status"]
-    scheduled = _condition(status, "PodScheduled")
+    scheduled = condition(plugin.pod, "PodScheduled")
     unscheduled = f": {_because(scheduled)}" if scheduled and scheduled["status"] == "False" else ""
-    yield f"The pod {name} is {status.get('phase', 'Unknown')}{unscheduled}."
-    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
-        state = container.get("state") or {}
-        stopped = (
-            state.get("waiting") or (container.get("lastState") or {}).get("terminated") or state.get("terminated")
-        )
-        if container.get("ready") or not (stopped or container.get("restartCount")):
-            continue
+    yield f"The pod {name} is {status.get('phase', 'Unknown')}{unscheduled}{_ending(plugin.pod)}."
+    if rollout.revision and not rollout.is_current(plugin.pod):
+        yield f"It runs an old revision of the DaemonSet{_what_is_awaited(rollout)}."
+    for container, stopped in _stopped_containers(plugin.pod):
         restarts = container.get("restartCount", 0)
-        yield f"Its container {container['name']} is not ready: {_because(stopped or {})}; {restarts} restarts so far."
+        yield f"Its container {container['name']} is not ready: {_because(stopped)}; {restarts} restarts so far."
     for warning in plugin.warnings:
         yield f"Event: {warning}"
     if plugin.log:
-        yield "Its log ends with:\n" + "\n".join(f"  {line}" for line in plugin.log)
+        yield "Its log ends with:\n" + "\n".join(f"  {line}" for line in plugin.log[-SHOWN_LOG_LINES:])
 
 
-def _condition(status: Object, kind: str) -> Object | None:
-    return next((item for item in status.get("conditions") or [] if item["type"] == kind), None)
+def _what_is_awaited(rollout: Rollout) -> str:
+    """Why a pod has not been replaced yet: the controller lets only so many be away at a time."""
+    strategy = ((rollout.daemonset or {})["spec"].get("updateStrategy") or {}).get("type")
+    if strategy == "OnDelete":
+        return ", whose update strategy is OnDelete: delete the pod"
+    away = [pod for pod in rollout.pods.values() if not is_ready(pod)]
+    named = [f"{pod['metadata']['name']} on {node_of(pod)}{_first_reason(pod)}" for pod in away[:3]]
+    return f", which first waits for {', '.join(named)}" if named else ""
+
+
+def _first_reason(pod: Object) -> str:
+    reasons = [stopped.get("reason") for _container, stopped in _stopped_containers(pod)]
+    return next((f" ({reason})" for reason in reasons if reason), "")
+
+
+def _stopped_containers(pod: Object) -> t.Iterator[tuple[Object, Object]]:
+    """Each container that is not ready because it waits or has ended, and what is known of that."""
+    status = pod["status"]
+    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+        state, before = container.get("state") or {}, container.get("lastState") or {}
+        stopped = state.get("waiting") or before.get("terminated") or state.get("terminated")
+        if not container.get("ready") and (stopped or container.get("restartCount")):
+            yield container, stopped or {}
+
+
+def _ending(pod: Object) -> str:
+    return " and is being deleted" if is_ending(pod) else ""
 
 
 def _because(state: Object) -> str:

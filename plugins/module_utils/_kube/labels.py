@@ -2,22 +2,14 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Labels of nodes: our names for them, what Kubernetes accepts, what differs. Private to the collection."""
+"""Labels of nodes: what Kubernetes accepts, what differs. Private to the collection."""
 
 from __future__ import annotations
 
 import re
 import typing as t
 
-from .errors import KubeError
-
-PREFIX = "kubegpu.io/"
-
-# The DaemonSets that this collection deploys go to nodes with all of these.
-DAEMONSET_LABELS: t.Mapping[str, str] = {
-    "nvidia.com/gpu.present": "true",
-    PREFIX + "gpu-clients": "run",
-}
+from .._errors import KubegpuError
 
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
@@ -41,12 +33,12 @@ def label_changes(current: t.Mapping[str, str], wanted: t.Mapping[str, str | Non
 def _check_key(key: str) -> None:
     prefix, slash, name = key.rpartition("/")
     if not _NAME.fullmatch(name):
-        raise KubeError(
+        raise KubegpuError(
             f"{key!r} is no label key: after the optional prefix it has 1 to 63 letters, digits, '-', '_' and '.',"
             " and begins and ends with a letter or digit."
         )
     if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
-        raise KubeError(
+        raise KubegpuError(
             f"{key!r} is no label key: the part before '/' must be a lower-case DNS name of at most 253 characters."
         )
 
@@ -55,12 +47,12 @@ def _value(key: str, value: t.Any) -> str:
     if isinstance(value, bool):  # YAML's true; a label's value is text
         return str(value).lower()
     if isinstance(value, float):
-        raise KubeError(
+        raise KubegpuError(
             f"The label {key} has the number {value} as its value; digits may be lost already: put it in quotes."
         )
     text = str(value)
     if text and not _NAME.fullmatch(text):
-        raise KubeError(
+        raise KubegpuError(
             f"{text!r} is no value for the label {key}: it may have up to 63 letters, digits, '-', '_' and '.',"
             " and begins and ends with a letter or digit."
         )

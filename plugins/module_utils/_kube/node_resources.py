@@ -9,18 +9,21 @@ from __future__ import annotations
 import time
 import typing as t
 
-from .diagnosis import PluginPod, explain, is_on, is_ready
-from .errors import KubeError
-from .identity import Node, node_name
+from .._errors import KubegpuError
+from .daemon_set import Object, Rollout, condition, is_ready, node_of
+from .diagnosis import PluginPod, explain
 from .resources import advertised_resources, describe, expected_resources, is_as_expected
-from .waiting import Nodes, follow_nodes
+from .waiting import Cluster, Follower, Lacks
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from .client import Api
 
-LOG_LINES = 8
+LOG_LINES = 50
+"""The line that names the cause may be some way above the last one."""
 DIAGNOSED_NODES = 10
 """So many nodes are looked into; when more fail, they fail for the same reason."""
+
+Expected = t.Mapping[str, t.Mapping[str, int]]
 
 
 def expected_of(nodes: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, dict[str, int]]:
@@ -28,68 +31,115 @@ def expected_of(nodes: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, dict[str,
     for node in nodes:
         try:
             expected[node["name"]] = expected_resources(node["gpus"])
-        except KubeError as error:
-            raise KubeError(f"{node['name']}: {error}") from error
+        except KubegpuError as error:
+            raise KubegpuError(f"{node['name']}: {error}") from error
     return expected
 
 
 def await_resources(
-    api: Api, expected: t.Mapping[str, t.Mapping[str, int]], timeout: float
-) -> tuple[dict[str, t.Any], Nodes]:
-    """The module's result, and the nodes as they were last seen; with a timeout of 0, one look."""
-
-    def offers_them(node: Node) -> bool:
-        return is_as_expected(expected[node_name(node)], advertised_resources(node))
-
+    api: Api, expected: Expected, daemonset: tuple[str, str] | None, timeout: float
+) -> tuple[dict[str, t.Any], Cluster]:
+    """The module's result, and the cluster as it was last seen; with a timeout of 0, one look."""
     started = time.monotonic()
-    seen = follow_nodes(api, expected.keys(), timeout, lambda nodes: all(map(offers_them, nodes.values())))
+    cluster = Follower(api, expected.keys(), daemonset).follow(timeout, lambda seen: lacking(seen, expected))
+    serving = _serving(cluster)
     nodes = {
         name: {
             "expected": resources,
-            "allocatable": advertised_resources(seen[name]) if name in seen else {},
-            "ready": name in seen and offers_them(seen[name]),
+            "allocatable": advertised_resources(cluster.nodes[name]) if name in cluster.nodes else {},
+            "ready": name in cluster.nodes
+            and is_as_expected(resources, advertised_resources(cluster.nodes[name]))
+            and not _needs_pod(name, resources, serving),
         }
         for name, resources in expected.items()
     }
-    return {"changed": False, "nodes": nodes, "elapsed": round(time.monotonic() - started, 1)}, seen
+    return {"changed": False, "nodes": nodes, "elapsed": round(time.monotonic() - started, 1)}, cluster
+
+
+def lacking(cluster: Cluster, expected: Expected) -> Lacks:
+    """Nobody waits for a node that is gone."""
+    serving = _serving(cluster)
+    nodes = [(name, node, expected[name]) for name, node in cluster.nodes.items()]
+    if any(_needs_pod(name, resources, serving) for name, _node, resources in nodes):
+        return Lacks.PODS if cluster.rollout and cluster.rollout.daemonset else Lacks.DAEMONSET
+    if not all(is_as_expected(resources, advertised_resources(node)) for _name, node, resources in nodes):
+        return Lacks.RESOURCES
+    if not all(_has_reported(node, serving[name]) for name, node, resources in nodes if resources and serving):
+        return Lacks.REPORT
+    return Lacks.NOTHING
+
+
+def _serving(cluster: Cluster) -> dict[str, Object] | None:
+    return cluster.rollout.serving() if cluster.rollout else None
+
+
+def _needs_pod(name: str, resources: t.Mapping[str, int], serving: t.Mapping[str, Object] | None) -> bool:
+    """A node without resources needs none; when nobody said whose pods they are, they cannot be missed."""
+    return bool(resources) and serving is not None and name not in serving
+
+
+def _has_reported(node: Object, pod: Object) -> bool:
+    """The kubelet has reported since the plugin was started, so what the node advertises is not its predecessor's.
+
+    Both times are the kubelet's own, and a predecessor ends some seconds before its successor starts.
+    """
+    containers = pod["status"].get("containerStatuses") or []
+    starts = [(container.get("state") or {}).get("running", {}).get("startedAt") or "" for container in containers]
+    reported = condition(node, "Ready") or {}
+    return bool(max(starts, default="") <= (reported.get("lastHeartbeatTime") or ""))
 
 
 def failure(
-    api: Api, result: t.Mapping[str, t.Any], seen: Nodes, namespace: str | None, selector: str | None
-) -> KubeError:
+    api: Api, result: t.Mapping[str, t.Any], cluster: Cluster, daemonset: tuple[str, str] | None
+) -> KubegpuError:
     """What is wrong with the nodes that are not ready, each with what the cluster shows about it."""
     late = [name for name, node in result["nodes"].items() if not node["ready"]]
     looked_into = late[:DIAGNOSED_NODES]
     count = f"{len(late)} of {len(result['nodes'])} nodes"
     lines = [f"{count} do not offer the expected GPUs after {result['elapsed']:.0f} seconds."]
+    if daemonset and not (cluster.rollout and cluster.rollout.daemonset):
+        lines.append(f"There is no DaemonSet {'/'.join(daemonset)}: nothing can advertise GPUs before it is applied.")
     plugins: dict[str, list[PluginPod]] = {}
-    if namespace and selector:
-        try:
-            pods = api.pods(namespace, selector)
-            for name in looked_into:
+    if cluster.rollout and cluster.rollout.daemonset:
+        for pod in cluster.rollout.pods.values():
+            name = node_of(pod)
+            if name and name in looked_into:
                 # The log comes from the node's kubelet, which must be there to be asked.
-                with_log = name in seen and is_ready(seen[name])
-                plugins[name] = [_plugin_pod(api, namespace, pod, with_log) for pod in pods if is_on(pod, name)]
-        except KubeError as error:
-            lines.append(f"The pods of the device plugin could not be looked at. {error}")
-    reasons = {name: explain(seen.get(name), plugins.get(name)) for name in looked_into}
+                with_log = name in cluster.nodes and is_ready(cluster.nodes[name])
+                plugins.setdefault(name, []).append(_plugin_pod(api, cluster.rollout, pod, with_log))
+    reasons = {name: explain(cluster.nodes.get(name), plugins.get(name, []), cluster.rollout) for name in looked_into}
     for name in late:
         node = result["nodes"][name]
         lines.append(f"{name}: wanted {describe(node['expected'])}; found {describe(node['allocatable'])}.")
         lines += [f"  {line}" for reason in reasons.get(name, ()) for line in reason.splitlines()]
-    return KubeError("\n".join(lines), **result, reasons=reasons)
+    return KubegpuError("\n".join(lines), **result, reasons=reasons)
 
 
-def _plugin_pod(api: Api, namespace: str, pod: dict[str, t.Any], with_log: bool) -> PluginPod:
-    name = pod["metadata"]["name"]
-    warnings = [f"{event.get('reason')}: {event.get('message')}" for event in api.warnings(namespace, name)]
+def _plugin_pod(api: Api, rollout: Rollout, pod: Object, with_log: bool) -> PluginPod:
+    if is_ready(pod) and not rollout.is_current(pod):
+        return PluginPod(pod)  # it works; that it is still there is the news
+    namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+    try:
+        warnings = [f"{event.get('reason')}: {event.get('message')}" for event in api.warnings(namespace, name)]
+    except KubegpuError as error:  # what cannot be asked must not hide the rest
+        warnings = [str(error)]
     log: list[str] = []
-    for container in pod["status"].get("containerStatuses") or []:
-        running = "running" in (container.get("state") or {})
-        if not with_log or not (running or container.get("restartCount")):
-            continue  # one that never started has no log
-        try:
-            log += api.log(namespace, name, container["name"], lines=LOG_LINES, previous=not running)
-        except KubeError as error:  # a kubelet that does not answer must not hide the rest
-            log.append(str(error))
+    if with_log:
+        for container in pod["status"].get("containerStatuses") or []:
+            try:
+                log += _log(api, namespace, name, container)
+            except KubegpuError as error:
+                log.append(str(error))
     return PluginPod(pod, warnings[-2:], log)
+
+
+def _log(api: Api, namespace: str, pod: str, container: Object) -> list[str]:
+    """Of the container's last run that can have said something: one that waits has no log, one just started little."""
+    state, name = container.get("state") or {}, container["name"]
+    has_run_before = bool(container.get("restartCount") or (container.get("lastState") or {}).get("terminated"))
+    log: list[str] = []
+    if "running" in state or "terminated" in state:
+        log = api.log(namespace, pod, name, lines=LOG_LINES)
+    if not log and has_run_before:
+        log = api.log(namespace, pod, name, lines=LOG_LINES, previous=True)
+    return log

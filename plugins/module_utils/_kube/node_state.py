@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
-from .errors import KubeError
+from .._errors import KubegpuError
 from .identity import Host, match_hosts, node_name
+from .kubelet import minimum_of, too_old
 from .labels import label_changes, wanted_labels
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -18,13 +19,24 @@ if t.TYPE_CHECKING:  # pragma: no cover
 Labels = dict[str, dict[str, str]]
 
 
-def bring_about(api: Api, hosts: t.Sequence[t.Mapping[str, t.Any]], missing: str) -> dict[str, t.Any]:
-    """The module's result. Nothing is written before every host has its node and every label is valid."""
+def bring_about(
+    api: Api, hosts: t.Sequence[t.Mapping[str, t.Any]], missing: str, minimum_kubelet: t.Any = None
+) -> dict[str, t.Any]:
+    """The module's result. Nothing is written before every host has a node that fits and every label is valid."""
+    minimum = minimum_of(minimum_kubelet) if minimum_kubelet is not None else None
+    required = {host["host"] for host in hosts if host.get("required", True)}
     labels = {host["host"]: wanted_labels(host.get("labels") or {}) for host in hosts}
     matching = match_hosts([_host(host) for host in hosts], api.nodes()[0])
-    errors = {**matching.errors, **(matching.missing if missing == "fail" else {})}
+    errors = dict(matching.errors)
+    if missing == "fail":
+        errors.update((host, how) for host, how in matching.missing.items() if host in required)
+    if minimum:
+        for host in required & matching.nodes.keys():
+            why = too_old(matching.nodes[host], minimum)
+            if why:
+                errors[host] = why
     if errors:
-        raise KubeError(_report("These hosts cannot be matched to a node of the cluster:", errors), errors=errors)
+        raise KubegpuError(_report("These hosts have no fitting node in the cluster:", errors), errors=errors)
 
     before: Labels = {}
     after: Labels = {}
@@ -36,7 +48,7 @@ def bring_about(api: Api, hosts: t.Sequence[t.Mapping[str, t.Any]], missing: str
             continue
         try:
             api.label_node(name, changes)
-        except KubeError as error:  # the other hosts' nodes are no worse for it
+        except KubegpuError as error:  # the other hosts' nodes are no worse for it
             errors[host] = str(error)
             continue
         changed.append(host)
@@ -50,7 +62,7 @@ def bring_about(api: Api, hosts: t.Sequence[t.Mapping[str, t.Any]], missing: str
         "diff": {"before": before, "after": after},
     }
     if errors:
-        raise KubeError(_report("The nodes of these hosts could not be changed:", errors), errors=errors, **result)
+        raise KubegpuError(_report("The nodes of these hosts could not be changed:", errors), errors=errors, **result)
     return result
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .errors import KubeError
+from .._errors import KubegpuError
 
 DOMAIN = "nvidia.com/"
 
@@ -21,7 +21,7 @@ def expected_resources(gpus: t.Sequence[Gpu]) -> dict[str, int]:
     usable = [gpu for gpu in gpus if not gpu.get("error")]
     for gpu in usable:
         if (gpu.get("mig") or {}).get("current") == "enabled":
-            raise KubeError(
+            raise KubegpuError(
                 f"{gpu_name(gpu)} is in MIG mode; this version of the collection waits for whole GPUs only."
                 " Disable MIG mode on it, or leave the node out."
             )

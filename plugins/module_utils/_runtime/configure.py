@@ -58,9 +58,15 @@ def configure(module: AnsibleModule, daemon: Daemon, wanted: Wanted, toolkit_con
     # The toolkit's file first: from the moment that pods can ask for the handler, its answer is the safe one.
     texts = {toolkit_config: _toolkit_texts(toolkit_config, module.check_mode), **plan.texts}
     changes = {path: pair for path, pair in texts.items() if pair[0] != pair[1]}
+    mode = _mode(plan)
+    mode_changed = False
+    # Tightened before the text is replaced, since atomic_move keeps the mode of what was there, and loosened after.
+    if os.path.exists(plan.drop_in):
+        mode_changed = module.set_mode_if_different(plan.drop_in, mode & os.stat(plan.drop_in).st_mode, mode_changed)
     if changes and not module.check_mode:
-        _write(module, {path: after for path, (_before, after) in changes.items()}, daemon.config_path, parser)
-    mode_changed = _keep_secrets(module, plan)
+        _write(module, {path: after for path, (_before, after) in changes.items()}, mode, daemon.config_path, parser)
+    if os.path.exists(plan.drop_in):
+        mode_changed = module.set_mode_if_different(plan.drop_in, mode, mode_changed)
 
     reason = restart_reason(daemon, [*plan.files, *plan.directories])
     pending = [path for path in plan.texts if path in changes]
@@ -111,7 +117,7 @@ def _toolkit_texts(path: str, check_mode: bool) -> tuple[str | None, str]:
     return before, set_top_level(before or "", ENVVAR_KEY, False, path)
 
 
-def _write(module: AnsibleModule, texts: t.Mapping[str, str], main: str, parser: Parser) -> None:
+def _write(module: AnsibleModule, texts: t.Mapping[str, str], mode: int, main: str, parser: Parser) -> None:
     """All files are complete and beside their places, and containerd has read the main file, before one is moved."""
     ready: dict[str, str] = {}
     try:
@@ -126,23 +132,26 @@ def _write(module: AnsibleModule, texts: t.Mapping[str, str], main: str, parser:
                 file.write(text.encode())
             if path == main:
                 parser.dump(ready[target])
-        for target, temporary in ready.items():
-            module.atomic_move(temporary, target)
+        # What was there keeps its mode; new files get what the umask leaves.
+        umask = os.umask(0o777 & ~mode)
+        try:
+            for target, temporary in ready.items():
+                module.atomic_move(temporary, target)
+        finally:
+            os.umask(umask)
     finally:
         for temporary in ready.values():
             if os.path.exists(temporary):
                 os.unlink(temporary)
 
 
-def _keep_secrets(module: AnsibleModule, plan: Plan) -> bool:
+def _mode(plan: Plan) -> int:
     """The drop-in repeats settings of other files, perhaps passwords of registries: it may not be easier to read."""
-    if not os.path.exists(plan.drop_in):
-        return False
     mode = 0o644
     for path in plan.files:
         if path != plan.drop_in and os.path.exists(path):
             mode &= os.stat(path).st_mode
-    return bool(module.set_mode_if_different(plan.drop_in, mode, False))
+    return mode
 
 
 def _masked(text: str) -> str:

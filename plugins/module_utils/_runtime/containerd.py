@@ -18,7 +18,7 @@ from .imports import glob_directories, load, read_text
 from .toml_text import Table, append_import, emit, parse
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from .daemons import RunCommand
+    from .._commands import RunCommand
 
 DIALECT = 2
 CRI = "io.containerd.grpc.v1.cri"

@@ -14,8 +14,9 @@ import os
 import re
 import typing as t
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    RunCommand = t.Callable[..., tuple[int, str, str]]
+from .._commands import RunCommand, output
+from .._files import content, link
+from .._processes import own
 
 # Only the containerd of the distribution (or of Docker's and upstream's packages): k3s, RKE2, k0s and MicroK8s start a
 # containerd of their own from other directories and write its configuration themselves.
@@ -61,8 +62,8 @@ def find_daemons(run_command: RunCommand, *, proc: str = "/proc", binaries: t.Se
 
 
 def _running(run_command: RunCommand, proc: str, pid: int, binary: str) -> Daemon:
-    argv = _read(f"{proc}/{pid}/cmdline").rstrip("\0").split("\0")
-    units = re.findall(r"/([^/\n]+\.service)$", _read(f"{proc}/{pid}/cgroup"), re.MULTILINE)
+    argv = (content(f"{proc}/{pid}/cmdline") or "").rstrip("\0").split("\0")
+    units = re.findall(r"/([^/\n]+\.service)$", content(f"{proc}/{pid}/cgroup") or "", re.MULTILINE)
     unit = units[0] if units else DEFAULT_UNIT
     shown = _systemctl_show(run_command, unit)
     started = _timestamp(shown.get("ExecMainStartTimestamp", "")) if shown.get("MainPID") == str(pid) else None
@@ -96,24 +97,17 @@ def _stopped(run_command: RunCommand, binary: str) -> Daemon:
 
 
 def _processes(proc: str, binaries: t.Sequence[str]) -> t.Iterator[tuple[int, str]]:
-    own_namespace = _link(f"{proc}/self/ns/pid")
-    for pid in sorted(int(name) for name in os.listdir(proc) if name.isdigit()):
+    for pid in own(proc):
         # The link of a program that an upgrade replaced ends in " (deleted)".
-        binary = _link(f"{proc}/{pid}/exe").replace(" (deleted)", "")
-        # A containerd in a container (a node of kind, say) is in /proc as well, but is not this node's.
-        if binary in binaries and _link(f"{proc}/{pid}/ns/pid") == own_namespace:
+        binary = link(f"{proc}/{pid}/exe").replace(" (deleted)", "")
+        if binary in binaries:
             yield pid, binary
 
 
 def _systemctl_show(run_command: RunCommand, unit: str) -> dict[str, str]:
     properties = "--property=MainPID,ExecMainStartTimestamp,ExecStart"
-    try:
-        rc, out, _err = run_command(
-            ["systemctl", "show", "--timestamp=us+utc", properties, unit], handle_exceptions=False
-        )
-    except OSError:
-        return {}
-    return dict(line.split("=", 1) for line in out.splitlines() if "=" in line) if rc == 0 else {}
+    shown = output(run_command, ["systemctl", "show", "--timestamp=us+utc", properties, unit])
+    return dict(line.split("=", 1) for line in (shown or "").splitlines() if "=" in line)
 
 
 def _timestamp(text: str) -> float | None:
@@ -127,17 +121,16 @@ def _timestamp(text: str) -> float | None:
 
 def _started_by_proc(proc: str, pid: int) -> float | None:
     """Without systemd: boot time plus the ticks at which the process started. The boot time is in whole seconds."""
-    boot = re.search(r"^btime (\d+)$", _read(f"{proc}/stat"), re.MULTILINE)
-    fields = _read(f"{proc}/{pid}/stat").rpartition(")")[2].split()
+    boot = re.search(r"^btime (\d+)$", content(f"{proc}/stat") or "", re.MULTILINE)
+    fields = (content(f"{proc}/{pid}/stat") or "").rpartition(")")[2].split()
     if not boot or len(fields) < 20:
         return None
     return int(boot.group(1)) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def _version(run_command: RunCommand, binary: str) -> str | None:
-    rc, out, _err = run_command([binary, "--version"])
     # "containerd github.com/containerd/containerd 1.7.24~ds1 1.7.24~ds1-6": the first word that begins like a version.
-    match = re.search(r"\sv?(\d+\.\d+\.\d+)", out) if rc == 0 else None
+    match = re.search(r"\sv?(\d+\.\d+\.\d+)", output(run_command, [binary, "--version"]) or "")
     return match.group(1) if match else None
 
 
@@ -147,21 +140,6 @@ def _option(argv: t.Sequence[str], long: str, short: str) -> str | None:
         if name in (long, short):
             return value if equals else next(iter(argv[index + 1 :]), None)
     return None
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
-
-
-def _link(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return ""
 
 
 __all__ = ("BINARIES", "Daemon", "find_daemons")

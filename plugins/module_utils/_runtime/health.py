@@ -16,7 +16,8 @@ import time
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from .daemons import Daemon, RunCommand
+    from .._commands import RunCommand
+    from .daemons import Daemon
 
 # A daemon that was just started may need a moment until its CRI plugin answers.
 SETTLE_SECONDS = 30

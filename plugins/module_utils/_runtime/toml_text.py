@@ -9,11 +9,11 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import sys
 import typing as t
 
-from .. import _python
 from .._errors import KubegpuError
 
 Table = dict[str, t.Any]
@@ -26,14 +26,15 @@ def _reader() -> t.Any:
         return tomllib
     except ImportError:  # Python before 3.11
         pass
-    _python.use()
     try:
         import tomli
 
         return tomli
     except ImportError:
         raise KubegpuError(
-            f"{sys.executable} is a Python without a TOML reader (it comes with 3.11): install tomli."
+            f"containerd's configuration cannot be read: {sys.executable} on this node is Python "
+            f"{platform.python_version()}, which has no TOML reader (3.11 and later have one). Install tomli for it, "
+            f"from the distribution's package python3-tomli or with '{sys.executable} -m pip install tomli'."
         ) from None
 
 

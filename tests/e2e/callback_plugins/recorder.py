@@ -38,6 +38,12 @@ ON_CONTROLLER = {
 } | {"ansible.builtin.validate_argument_spec", "validate_argument_spec"}
 
 
+def shows_difference(diff):
+    """Whether Ansible would print something for the diff of a result."""
+    parts = diff if isinstance(diff, list) else [diff or {}]
+    return any(part.get("prepared") or part.get("before") != part.get("after") for part in parts)
+
+
 class CallbackModule(CallbackBase):
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -61,7 +67,7 @@ class CallbackModule(CallbackBase):
             self.executions[host] += len(outcome["results"]) if task.loop else 1
         if outcome.get("changed"):
             self.changed.append([host, name])
-        if outcome.get("diff"):
+        if shows_difference(outcome.get("diff")):
             self.diffs.append([host, name, outcome["diff"]])
         if name == "Report":
             self.lines[host] = outcome["msg"]

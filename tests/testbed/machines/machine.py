@@ -21,6 +21,8 @@ VOLUMES = {"containerd": "/var/lib/containerd", "kubelet": "/var/lib/kubelet"}
 
 def ensure(node: Node, programs: Path) -> None:
     """Makes and starts the machine if it is not there or not running."""
+    if exists("container", node.name) and _is_lost(node):
+        remove(node)
     if not exists("container", node.name):
         _create(node, programs)
     if podman("container", "inspect", "--format", "{{.State.Running}}", node.name).strip() != "true":
@@ -63,6 +65,12 @@ def boot_id(node: Node) -> str:
 def plug_boards(node: Node, boards: tuple[str, ...]) -> None:
     """Puts boards into the machine's slots, instead of those that are there; "-" leaves a slot empty."""
     run(sys.executable, SOURCE / "simgpu" / "hardware.py", node.hardware, "--node", node.name, *boards)
+
+
+def _is_lost(node: Node) -> bool:
+    """Whether the machine's processes were ended past podman, which then can neither stop nor start it."""
+    status, pid = podman("container", "inspect", "--format", "{{.State.Status}} {{.State.Pid}}", node.name).split()
+    return status == "stopping" or (status == "running" and not Path("/proc", pid).exists())
 
 
 def _create(node: Node, programs: Path) -> None:

@@ -78,15 +78,15 @@ def test_without_a_gpu_nothing_has_to_be_done():
     ],
 )
 def test_packages_that_bear_the_drivers_version(name, text):
-    (version,) = _drivers.installed_versions(driver(packages={name: text}))
-    assert version in text
+    found = _drivers.parts(driver(packages={name: text}))
+    assert list(found) == [name] and found[name] in text
 
 
 @pytest.mark.parametrize(
     "name", ["nvidia-container-toolkit", "libcuda1", "nvidia-driver-pinning-580", "firmware-nvidia-gsp"]
 )
 def test_other_packages_say_nothing_about_the_installed_driver(name):
-    assert not _drivers.installed_versions(driver(packages={name: "580.178.04-1"}))
+    assert not _drivers.parts(driver(packages={name: "580.178.04-1"}))
 
 
 @pytest.mark.parametrize(
@@ -182,6 +182,17 @@ def test_garbage_is_no_answer(host):
     garbage = b"\xff\xfe\x00\x01" * 10
     found = host({"proc/driver/nvidia/version": garbage, "proc/modules": garbage}, library="libnvidia-ml.so.1.what")
     assert found == Driver(None, None, {}, False, [])
+
+
+def test_device_files(tmp_path):
+    assert _drivers.devices(str(tmp_path / "missing")) == []
+    (tmp_path / "nvidiactl").symlink_to("/dev/null")  # a character device without mknod
+    assert _drivers.devices(str(tmp_path)) == ["nvidiactl"]
+    (tmp_path / "nvidia-uvm").touch()
+    assert _drivers.devices(str(tmp_path)) == ["nvidiactl"], "a plain file is what remains of a careless container"
+    (tmp_path / "nvidia-uvm").unlink()
+    (tmp_path / "nvidia-uvm").symlink_to("/dev/null")
+    assert _drivers.devices(str(tmp_path)) == ["nvidiactl", "nvidia-uvm"]
 
 
 def test_what_the_kernel_module_says_about_a_gpu():

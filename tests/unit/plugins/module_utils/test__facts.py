@@ -35,16 +35,16 @@ def function(address, device_id="2330", driver="nvidia", kind="gpu", virtual_fun
 
 def read(functions, binding, proc="/nonexistent", reasons=None):
     reasons = [] if reasons is None else reasons
-    nvml, gpus = read_nvml(functions, reasons, lambda: binding, proc)
-    return nvml, gpus, " ".join(reasons)
+    facts = read_nvml(functions, reasons, lambda: binding, proc)
+    return facts["nvml"], facts["gpus"], " ".join(reasons)
 
 
 def test_no_gpu_no_nvml():
     def never():
         raise AssertionError("NVML is not needed")
 
-    nvml, gpus = _facts.read_nvml([], [], never)
-    assert (nvml["status"], gpus) == ("not_needed", [])
+    facts = read_nvml([], [], never)
+    assert (facts["nvml"]["status"], facts["gpus"], facts["missing"]) == ("not_needed", [], [])
 
 
 def test_a_host_that_works(tmp_path):
@@ -70,9 +70,10 @@ def test_a_binding_that_is_missing():
         raise _nvml.BindingMissing("not there")
 
     reasons = ["The driver is not loaded."]
-    nvml, gpus = _facts.read_nvml([function(A)], reasons, missing)
+    facts = read_nvml([function(A)], reasons, missing)
+    nvml = facts["nvml"]
     assert (nvml["status"], nvml["code"], nvml["message"]) == ("binding_missing", None, "not there")
-    assert gpus == []
+    assert (facts["gpus"], facts["missing"]) == ([], []), "who cannot be asked misses nothing"
     assert reasons[1:] == ["not there"], "whatever the driver's fault, the binding has to be installed as well"
 
 
@@ -111,10 +112,31 @@ def test_a_lost_gpu_that_could_be_one_of_two_has_no_address():
     assert f"{B}, {C}" in reason
 
 
+@pytest.mark.parametrize(
+    ("device_ids", "names"),
+    [
+        (["1eb8", "1eb8"], ["NVIDIA H100 80GB HBM3", "TU104 [Tesla T4]"]),
+        (["1eb8", "ffff"], ["NVIDIA H100 80GB HBM3", "unknown GPU"]),
+        (["1eb8", "1eb8", "2330"], ["NVIDIA H100 80GB HBM3", "unknown GPU"]),  # one of two, nobody knows which
+    ],
+)
+def test_every_gpu_has_a_name(device_ids, names):
+    functions = [function(address, device_id) for address, device_id in zip([A, B, C], device_ids)]
+    _nvml_fact, gpus, _reason = read(functions, FakeNvml(board(A), error(15)))
+    assert [gpu["name"] for gpu in gpus] == names
+
+
 def test_a_gpu_that_the_driver_does_not_show():
-    _nvml_fact, gpus, reason = read([function(A), function(B)], FakeNvml(board(A)))
-    assert len(gpus) == 1
-    assert reason.startswith(f"NVML does not show the GPU at {B}")
+    reasons = []
+    facts = read_nvml([function(A), function(B)], reasons, lambda: FakeNvml(board(A)))
+    assert len(facts["gpus"]) == 1
+    assert facts["missing"] == [B]
+    assert reasons[0].startswith(f"NVML does not show the GPU at {B}")
+
+
+def test_a_gpu_that_is_lost_is_not_missing():
+    facts = read_nvml([function(A), function(B)], [], lambda: FakeNvml(board(A), error(15)))
+    assert facts["missing"] == []
 
 
 def test_boards_of_two_kinds():
@@ -131,6 +153,10 @@ def test_boards_of_two_kinds():
     assert reason == ""
 
 
+DRIVERS = {"dkms", "kmod-nvidia-open-dkms", "libcuda1", "libnvidia-ml1", "linux-headers-6.12.57+deb13-amd64"}
+PACKAGES = {*DRIVERS, "bash", "dkms-doc", "linux-image-amd64", "libnvidia-container1", "nvidia-container-toolkit"}
+
+
 @pytest.fixture
 def host(monkeypatch):
     """A host by its PCI functions, driver and NVML; nothing of the machine that runs the test."""
@@ -140,9 +166,12 @@ def host(monkeypatch):
         monkeypatch.setattr(_pci, "scan", lambda: functions)
         monkeypatch.setattr(_drivers, "read", lambda packages: driver)
         monkeypatch.setattr(
-            _packages, "installed", lambda run_command, patterns: {"nvidia-container-toolkit": "1.20.2-1"}
+            _packages, "read", lambda run_command: _packages.Packages(dict.fromkeys(PACKAGES, "1.20.2-1"), True)
         )
-        monkeypatch.setattr(_facts, "read_nvml", lambda usable, reasons: read(usable, binding, reasons=reasons)[:2])
+        monkeypatch.setattr(_drivers, "devices", lambda: ["nvidiactl"])
+        monkeypatch.setattr(
+            _facts, "read_nvml", lambda usable, reasons: read_nvml(usable, reasons, lambda: binding, "/nonexistent")
+        )
         monkeypatch.setattr(_host, "facts", lambda: {"hostname": "gpu-a"})
         monkeypatch.setattr(_facts, "find_daemons", lambda run_command: [])
 
@@ -156,11 +185,25 @@ def gather(*parts):
 def test_everything(host):
     host([function(A)], binding=FakeNvml(board(A)))
     facts = gather()
-    assert set(facts) == {"present", "reason", "host", "pci", "driver", "nvml", "gpus", "runtimes", "toolkit"}
+    assert set(facts) == {
+        "present",
+        "reason",
+        "host",
+        "pci",
+        "driver",
+        "nvml",
+        "gpus",
+        "missing",
+        "runtimes",
+        "toolkit",
+    }
     assert (facts["present"], facts["reason"]) == (True, "")
     assert facts["driver"]["verdict"] == "ok"
-    assert facts["driver"]["packages"] == {}, "the toolkit's packages are not the driver's"
+    assert set(facts["driver"]["packages"]) == DRIVERS
+    assert facts["driver"]["devices"] == ["nvidiactl"]
     assert facts["toolkit"]["version"] == "1.20.2"
+    assert set(facts["toolkit"]["packages"]) == {"libnvidia-container1", "nvidia-container-toolkit"}
+    assert facts["host"]["packages_interrupted"] is True
 
 
 @pytest.mark.parametrize(
@@ -169,7 +212,7 @@ def test_everything(host):
         ("host", {"host"}),
         ("pci", {"pci"}),
         ("driver", {"driver"}),
-        ("nvml", {"nvml", "gpus"}),
+        ("nvml", {"nvml", "gpus", "missing"}),
         ("runtimes", {"runtimes"}),
         ("toolkit", {"toolkit"}),
     ],
@@ -201,11 +244,14 @@ def test_gpus_that_are_not_for_this_hosts_driver(host, given):
     assert facts["present"]
     assert "virtual machines" in facts["reason"]
     assert (facts["nvml"]["status"], facts["gpus"]) == ("not_needed", [])
+    assert [entry["usable"] for entry in facts["pci"]] == [False]
 
 
 def test_a_gpu_given_to_a_virtual_machine_is_not_missed(host):
     host([function(A), function(B, driver="vfio-pci")], binding=FakeNvml(board(A)))
-    assert gather()["reason"] == ""
+    facts = gather()
+    assert (facts["reason"], facts["missing"]) == ("", [])
+    assert [entry["usable"] for entry in facts["pci"]] == [True, False]
 
 
 def test_no_pci_bus(monkeypatch):

@@ -75,6 +75,7 @@ def test_the_fact_of_a_function(bus, tmp_path):
         "mig_capable": True,
         "driver": "nvidia",
         "virtual_function": False,
+        "usable": True,
     }
 
 

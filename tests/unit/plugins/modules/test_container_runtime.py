@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import stat
+import sys
 import time
 import typing as t
 
@@ -118,6 +121,57 @@ def test_secrets_stay_secret(host: Host) -> None:
     assert os.stat(host.drop_in).st_mode & 0o777 == 0o600
     host.main.chmod(0o644)
     assert host.run()["changed"] and os.stat(host.drop_in).st_mode & 0o777 == 0o644
+
+
+def test_secrets_are_not_shown_for_a_moment(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    original = basic.AnsibleModule.atomic_move
+
+    def look(path: str) -> None:
+        if os.path.exists(path):
+            with open(path) as file:
+                seen.append(("tell-nobody" in file.read(), stat.S_IMODE(os.stat(path).st_mode)))
+
+    def atomic_move(module: basic.AnsibleModule, source: str, target: str) -> None:
+        if target == str(host.drop_in):
+            look(target)
+        original(module, source, target)
+        if target == str(host.drop_in):
+            look(target)
+
+    monkeypatch.setattr(basic.AnsibleModule, "atomic_move", atomic_move)
+    umask = os.umask(0o022)
+    try:
+        host.run()
+        assert seen == [(True, 0o600)], "a new file"
+        host.drop_in.write_text("version = 2\n")
+        host.drop_in.chmod(0o644)
+        host.run()
+        assert seen[1:] == [(False, 0o600), (True, 0o600)], "one that everybody can read"
+        host.main.write_text(MAIN.partition("[")[0])
+        host.main.chmod(0o644)
+        host.run()
+        assert seen[3:] == [(True, 0o600), (False, 0o600)], "one without secrets from now on"
+        assert os.stat(host.drop_in).st_mode & 0o777 == 0o644
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(umask)
+
+
+def test_a_new_drop_in_is_as_readable_as_the_main_file(host: Host) -> None:
+    host.main.chmod(0o644)
+    host.run()
+    assert os.stat(host.drop_in).st_mode & 0o777 == 0o644
+    assert not host.run()["changed"]
+
+
+def test_a_python_without_a_toml_reader(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("tomllib", "tomli"):
+        monkeypatch.setitem(sys.modules, name, None)
+    before = host.files()
+    message = host.run()["msg"]
+    assert [word for word in ("python3-tomli", sys.executable, platform.python_version()) if word not in message] == []
+    assert host.files() == before
 
 
 def test_without_the_toolkit_only_check_mode_goes_on(host: Host) -> None:

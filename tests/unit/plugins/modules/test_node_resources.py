@@ -9,56 +9,59 @@ import json
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import KubeError
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._errors import KubegpuError
 from ansible_collections.kubegpu.nvidia.plugins.modules import node_resources
+from ansible_collections.kubegpu.nvidia.tests.unit.plugins.module_utils._kube.fake_objects import (
+    daemonset,
+    node,
+    pod,
+    revision,
+)
 
-POD = {
-    "metadata": {"name": "plugin-x"},
-    "spec": {"nodeName": "n2"},
-    "status": {
-        "phase": "Running",
-        "containerStatuses": [
-            {"name": "ctr", "ready": False, "restartCount": 2, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
-        ],
-    },
-}
+BACK_OFF = {"waiting": {"reason": "CrashLoopBackOff"}}
+DAEMONSET = daemonset()
+PLUGIN = {"namespace": "nvidia", "daemonset": "plugin"}
 
 
 class FakeApi:
     """n1 offers two GPUs, n2 none, for ever."""
 
-    def __init__(self, pods=(POD,)):
-        self.listed_pods = pods
-        self.logs = []
+    def __init__(self, *pods, refuse=None, daemonset=DAEMONSET, logs=None):
+        self.listed_pods, self.daemonset, self.refuse = pods, daemonset, refuse
+        self.logs = logs or {False: ["starting"], True: ["No devices found. Waiting indefinitely."]}
+        self.read_logs = []
 
     def __call__(self, options):
         return self
 
     def nodes(self):
-        ready = [{"type": "Ready", "status": "True"}]
-        return [
-            {
-                "metadata": {"name": name, "resourceVersion": "1"},
-                "spec": {},
-                "status": {"allocatable": allocatable, "conditions": ready},
-            }
-            for name, allocatable in {"n1": {"cpu": "2", "nvidia.com/gpu": "2"}, "n2": {"cpu": "2"}}.items()
-        ], "1"
+        return [node("n1", 2), node("n2", 0)], "1"
+
+    def daemon_set(self, namespace, name):
+        return self.daemonset
+
+    def revisions(self, namespace, selector):
+        return [revision(2, "new"), revision(1, "old")]
+
+    def pods(self, namespace, selector):
+        return list(self.listed_pods), "1"
 
     def watch_nodes(self, version, seconds):
         return iter(())
 
-    def pods(self, namespace, selector):
-        if isinstance(self.listed_pods, Exception):
-            raise self.listed_pods
-        return list(self.listed_pods)
+    def watch_pods(self, namespace, selector, version, seconds):
+        return iter(())
 
     def warnings(self, namespace, pod):
+        if self.refuse:
+            raise KubegpuError(self.refuse)
         return [{"reason": "BackOff", "message": "Back-off restarting failed container"}]
 
-    def log(self, namespace, pod, container, *, lines, previous):
-        self.logs.append((pod, container, previous))
-        return ["No devices found. Waiting indefinitely."]
+    def log(self, namespace, pod, container, *, lines, previous=False):
+        if self.refuse:
+            raise KubegpuError(self.refuse)
+        self.read_logs.append((namespace, pod, container, previous))
+        return self.logs[previous]
 
 
 def gpus(count, **more):
@@ -73,8 +76,9 @@ def run(monkeypatch, capfd, api, nodes, *, check=False, **options):
     return json.loads(capfd.readouterr().out)
 
 
-def test_ready(monkeypatch, capfd):
-    result = run(monkeypatch, capfd, FakeApi(), {"n1": gpus(2), "n2": []})
+@pytest.mark.parametrize("plugin", [{}, PLUGIN])
+def test_ready(monkeypatch, capfd, plugin):
+    result = run(monkeypatch, capfd, FakeApi(pod("n1")), {"n1": gpus(2), "n2": []}, **plugin)
     assert result["changed"] is False
     assert result["nodes"] == {
         "n1": {"expected": {"nvidia.com/gpu": 2}, "allocatable": {"nvidia.com/gpu": 2}, "ready": True},
@@ -89,24 +93,80 @@ def test_check_mode_looks_once(monkeypatch, capfd):
     assert {name: node["ready"] for name, node in result["nodes"].items()} == {"n1": False, "n2": True}
 
 
+@pytest.mark.parametrize("names", [{"namespace": "nvidia"}, {"daemonset": "plugin"}])
+def test_a_daemonset_has_a_namespace(monkeypatch, capfd, names):
+    assert "required together" in run(monkeypatch, capfd, FakeApi(), {"n1": gpus(2)}, **names)["msg"]
+
+
+def test_no_daemonset(monkeypatch, capfd):
+    api = FakeApi(daemonset=None)
+    result = run(monkeypatch, capfd, api, {"n1": gpus(2)}, timeout=300, **PLUGIN)
+    assert "There is no DaemonSet nvidia/plugin" in result["msg"]
+    assert result["elapsed"] < 1
+    result = run(monkeypatch, capfd, api, {"n1": gpus(2)}, check=True, **PLUGIN)
+    assert "failed" not in result
+    assert result["nodes"]["n1"]["ready"] is False
+
+
+def test_the_new_pod_cannot_start(monkeypatch, capfd):
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
+    api = FakeApi(pod("n1", ready=False, state=waiting))
+    result = run(monkeypatch, capfd, api, {"n1": gpus(2)}, **PLUGIN)
+    assert result["failed"] is True
+    assert result["nodes"]["n1"]["ready"] is False
+    assert "ImagePullBackOff: no such image" in result["msg"]
+    assert api.read_logs == []
+
+
+def test_the_old_pod_is_still_there(monkeypatch, capfd):
+    api = FakeApi(pod("n1", of="old"))
+    result = run(monkeypatch, capfd, api, {"n1": gpus(2)}, **PLUGIN)
+    assert result["failed"] is True
+    assert "runs an old revision" in result["msg"]
+    assert api.read_logs == []
+
+
 def test_the_reasons(monkeypatch, capfd):
-    api = FakeApi()
+    api = FakeApi(pod("n1"), pod("n2", ready=False, restartCount=2, state=BACK_OFF))
     wanted = {"n1": gpus(2), "n2": gpus(1), "n3": gpus(1)}
-    result = run(monkeypatch, capfd, api, wanted, namespace="nvidia", pod_selector="app=plugin")
+    result = run(monkeypatch, capfd, api, wanted, **PLUGIN)
     assert result["failed"] is True
     assert "2 of 3 nodes do not offer the expected GPUs" in result["msg"]
     assert "n2: wanted nvidia.com/gpu: 1; found nothing of nvidia.com/*." in result["msg"]
     assert "runtimeClassName nvidia" in result["msg"]
-    assert api.logs == [("plugin-x", "ctr", True)]
     assert result["reasons"]["n3"] == ["The cluster has no such node (any more)."]
     assert result["nodes"]["n1"]["ready"] is True
 
 
-def test_pods_that_may_not_be_read(monkeypatch, capfd):
-    api = FakeApi(KubeError("pods is forbidden."))
-    result = run(monkeypatch, capfd, api, {"n2": gpus(1)}, namespace="nvidia", pod_selector="app=plugin")
-    assert "n2: wanted" in result["msg"]
-    assert "pods is forbidden" in result["msg"]
+ENDED = {"terminated": {"reason": "Error", "exitCode": 1}}
+LINE = "No devices found"
+
+
+@pytest.mark.parametrize(
+    "container, logs, read",
+    [
+        ({"state": BACK_OFF, "restartCount": 2}, {True: [LINE]}, [True]),
+        ({"state": BACK_OFF, "lastState": ENDED, "restartCount": 0}, {True: [LINE]}, [True]),
+        ({"state": ENDED, "restartCount": 0}, {False: [LINE]}, [False]),
+        ({"state": ENDED, "restartCount": 3}, {False: [LINE]}, [False]),
+        ({"state": {"running": {}}, "restartCount": 3}, {False: [], True: [LINE]}, [False, True]),
+        ({"state": {"running": {}}, "restartCount": 3}, {False: [LINE]}, [False]),
+    ],
+    ids=["waits", "waits for its first restart", "ended first", "ended again", "has just started", "runs"],
+)
+def test_the_log_is_that_of_the_run_that_says_something(monkeypatch, capfd, container, logs, read):
+    api = FakeApi(pod("n2", ready=False, **container), logs=logs)
+    result = run(monkeypatch, capfd, api, {"n2": gpus(1)}, **PLUGIN)
+    assert [previous for *_pod, previous in api.read_logs] == read
+    assert LINE in result["msg"]
+    assert "runtimeClassName nvidia" in result["msg"]
+
+
+def test_what_may_not_be_read_hides_nothing_else(monkeypatch, capfd):
+    api = FakeApi(pod("n2", ready=False, restartCount=2, state=BACK_OFF), refuse="events are forbidden.")
+    result = run(monkeypatch, capfd, api, {"n2": gpus(1)}, **PLUGIN)
+    for text in ("n2: wanted", "CrashLoopBackOff", "events are forbidden"):
+        assert text in result["msg"]
 
 
 def test_a_broken_gpu_is_named_and_not_counted(monkeypatch, capfd):

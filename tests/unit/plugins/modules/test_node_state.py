@@ -9,7 +9,7 @@ import json
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import KubeError
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._errors import KubegpuError
 from ansible_collections.kubegpu.nvidia.plugins.modules import node_state
 
 
@@ -21,6 +21,7 @@ class FakeApi:
     def __init__(self, refuse=()):
         self.refuse = refuse
         self.written = {}
+        self.lists = 0
         self.dry_run = None
 
     def __call__(self, options, *, dry_run):
@@ -28,11 +29,19 @@ class FakeApi:
         return self
 
     def nodes(self):
-        return [{"metadata": {"name": name, "labels": labels}} for name, labels in self.labels.items()], "1"
+        self.lists += 1
+        kubelets = {"n1": "v1.30.9", "n2": "v1.31.0"}
+        return [
+            {
+                "metadata": {"name": name, "labels": labels},
+                "status": {"nodeInfo": {"kubeletVersion": kubelets[name]}},
+            }
+            for name, labels in self.labels.items()
+        ], "1"
 
     def label_node(self, name, labels):
         if name in self.refuse:
-            raise KubeError("not allowed")
+            raise KubegpuError("not allowed")
         self.written[name] = labels
 
 
@@ -106,3 +115,42 @@ def test_one_refusal_does_not_stop_the_others(monkeypatch, capfd):
     assert result["failed"] is True
     assert result["errors"] == {"n1": "not allowed"}
     assert result["changed_hosts"] == ["n2"]
+
+
+def test_a_host_that_is_not_required(monkeypatch, capfd):
+    hosts = [*WANTED, {"host": "n8", "required": False, "labels": {"x": None}}]
+    result = run(monkeypatch, capfd, FakeApi(), hosts=hosts)
+    assert result["skipped"] == ["n8"]
+    assert result["nodes"] == {"n1": "n1", "n2": "n2"}
+    result = run(monkeypatch, capfd, FakeApi(), hosts=[*hosts, {"host": "n9"}])
+    assert set(result["errors"]) == {"n9"}
+
+
+def test_labels_are_taken_from_a_host_that_is_not_required(monkeypatch, capfd):
+    api = FakeApi()
+    run(monkeypatch, capfd, api, hosts=[{"host": "n1", "required": False, "labels": {"x": None}}])
+    assert api.written == {"n1": {"x": None}}
+
+
+def test_an_ambiguous_host_is_an_error_also_when_not_required(monkeypatch, capfd):
+    hosts = [{"host": name, "node_name": "n1", "required": False} for name in ("one", "two")]
+    assert set(run(monkeypatch, capfd, FakeApi(), hosts=hosts)["errors"]) == {"one", "two"}
+
+
+def test_a_kubelet_that_is_too_old(monkeypatch, capfd):
+    api = FakeApi()
+    result = run(monkeypatch, capfd, api, hosts=[*WANTED, {"host": "n9"}], minimum_kubelet="1.31")
+    assert set(result["errors"]) == {"n1", "n9"}
+    for text in ("v1.30.9", "1.31", "CDI"):
+        assert text in result["errors"]["n1"]
+    assert not api.written
+    assert api.lists == 1
+
+
+def test_the_kubelet_of_a_host_that_is_not_required(monkeypatch, capfd):
+    hosts = [{"host": "n1", "required": False}, {"host": "n2"}]
+    assert "failed" not in run(monkeypatch, capfd, FakeApi(), hosts=hosts, minimum_kubelet="1.31")
+
+
+def test_a_minimum_that_lost_its_quotes(monkeypatch, capfd):
+    assert "quotes" in run(monkeypatch, capfd, FakeApi(), hosts=WANTED, minimum_kubelet=1.3)["msg"]

@@ -10,8 +10,8 @@ import kubernetes
 import pytest
 from ansible_collections.kubernetes.core.plugins.module_utils.k8s import client as kubernetes_core
 
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._errors import KubegpuError
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.auth import configuration, impersonation
-from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import KubeError
 
 KUBECONFIG = {
     "apiVersion": "v1",
@@ -112,12 +112,12 @@ def test_a_file_that_is_no_use(content, text, tmp_path):
     path = tmp_path / "kubeconfig"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(KubeError, match=text) as raised:
+    with pytest.raises(KubegpuError, match=text) as raised:
         configuration({"kubeconfig": str(path)})
     assert str(path) in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
 def test_nothing_is_said_at_all():
-    with pytest.raises(KubeError, match=r"There is no kubeconfig ~/.kube/config .* kubegpu_k8s_auth"):
+    with pytest.raises(KubegpuError, match=r"There is no kubeconfig ~/.kube/config .* kubegpu_k8s_auth"):
         configuration({})

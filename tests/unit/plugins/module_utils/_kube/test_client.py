@@ -10,8 +10,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._errors import KubegpuError
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.client import Api
-from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import Gone, KubeError, Unreachable
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import Gone, Unreachable
 
 
 class Server:
@@ -74,6 +75,30 @@ def test_pages(server):
     assert server.requests[0][3]["Authorization"] == "Bearer token"
 
 
+def test_pods(server):
+    server.answers = [(200, page(["a"], **{"continue": "more"})), (200, page(["b"]))]
+    pods, version = api(server).pods("nvidia", "app=plugin")
+    assert [pod["metadata"]["name"] for pod in pods] == ["a", "b"]
+    assert version == "7"
+    for _method, path, _body, _headers in server.requests:
+        assert path.startswith("/api/v1/namespaces/nvidia/pods?")
+        assert "labelSelector=app%3Dplugin" in path
+
+
+def test_a_daemonset(server):
+    server.answers = [(200, {"kind": "DaemonSet"}), status(404, "not found"), status(403, "forbidden")]
+    assert api(server).daemon_set("nvidia", "plugin") == {"kind": "DaemonSet"}
+    assert api(server).daemon_set("nvidia", "plugin") is None
+    with pytest.raises(KubegpuError, match="read the DaemonSet nvidia/plugin"):
+        api(server).daemon_set("nvidia", "plugin")
+
+
+def test_revisions(server):
+    server.answers = [(200, page(["a"]))]
+    assert [item["metadata"]["name"] for item in api(server).revisions("nvidia", "app=plugin")] == ["a"]
+    assert server.requests[0][1].startswith("/apis/apps/v1/namespaces/nvidia/controllerrevisions?labelSelector=app")
+
+
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_labels(server, dry_run):
     server.answers = [(200, {})]
@@ -93,6 +118,14 @@ def test_watch(server):
     assert seen == [("MODIFIED", "a"), ("MODIFIED", "b")]
     assert "resourceVersion=7" in server.requests[0][1]
     assert "timeoutSeconds=30" in server.requests[0][1]
+
+
+def test_watch_of_pods(server):
+    server.answers = [(200, json.dumps({"type": "ADDED", "object": {"metadata": {"name": "a"}}}) + "\n")]
+    ((what, pod),) = api(server).watch_pods("nvidia", "app=plugin", "7", 30)
+    assert (what, pod["metadata"]["name"]) == ("ADDED", "a")
+    for text in ("/namespaces/nvidia/pods?", "labelSelector=app%3Dplugin", "resourceVersion=7", "watch=true"):
+        assert text.lower() in server.requests[0][1].lower()
 
 
 @pytest.mark.parametrize(
@@ -130,7 +163,7 @@ def test_several_groups(server):
 )
 def test_refusals(server, answer, texts):
     server.answers = [answer]
-    with pytest.raises(KubeError) as raised:
+    with pytest.raises(KubegpuError) as raised:
         api(server).nodes()
     for text in (server.url, *texts):
         assert text in str(raised.value)

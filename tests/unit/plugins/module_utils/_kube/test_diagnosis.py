@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.diagnosis import PluginPod, explain, is_on
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.daemon_set import Rollout
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.diagnosis import PluginPod, explain
+from ansible_collections.kubegpu.nvidia.tests.unit.plugins.module_utils._kube import fake_objects
 
-LABELS = {"nvidia.com/gpu.present": "true", "kubegpu.io/gpu-clients": "run"}
+LABELS = {"example.com/gpu": "true", "example.com/clients": "run"}
+PLUGIN = Rollout(fake_objects.daemonset(**LABELS), "new")
 
 
 def node(ready="True", labels=None, taints=(), **condition):
@@ -23,15 +26,16 @@ def pod(phase="Running", conditions=(), **container):
     status = {"phase": phase, "conditions": list(conditions)}
     if container:
         status["containerStatuses"] = [{"name": "ctr", **container}]
-    return {"metadata": {"name": "plugin-x"}, "spec": {"nodeName": "n1"}, "status": status}
+    metadata = {"name": "plugin-x", "labels": {"controller-revision-hash": "new"}}
+    return {"metadata": metadata, "spec": {"nodeName": "n1"}, "status": status}
 
 
 def test_no_node():
-    assert explain(None, []) == ["The cluster has no such node (any more)."]
+    assert explain(None, [], PLUGIN) == ["The cluster has no such node (any more)."]
 
 
-def test_nobody_said_which_pods():
-    assert explain(node(), None) == []
+def test_nobody_said_which_daemonset():
+    assert explain(node(), [], None) == []
 
 
 @pytest.mark.parametrize(
@@ -41,14 +45,14 @@ def test_nobody_said_which_pods():
             node("Unknown", reason="NodeStatusUnknown", message="Kubelet stopped."),
             ["NodeStatusUnknown: Kubelet stopped."],
         ),
-        (node(labels={}), ["gpu.present=true (the node has no such label)", "gpu-clients=run"]),
-        (node(labels={**LABELS, "kubegpu.io/gpu-clients": "paused"}), ["run (the node has paused)"]),
+        (node(labels={}), ["gpu=true (the node has no such label)", "clients=run"]),
+        (node(labels={**LABELS, "example.com/clients": "paused"}), ["run (the node has paused)"]),
         (node(taints=[{"key": "sku", "value": "gpu", "effect": "NoSchedule"}]), ["sku=gpu:NoSchedule"]),
         (node(taints=[{"key": "sku", "effect": "NoExecute"}]), ["sku:NoExecute"]),
     ],
 )
 def test_no_pod(which, texts):
-    found = "\n".join(explain(which, []))
+    found = "\n".join(explain(which, [], PLUGIN))
     assert "No pod of the device plugin" in found
     for text in texts:
         assert text in found
@@ -96,22 +100,50 @@ def test_no_pod(which, texts):
     ],
 )
 def test_pod(plugin, texts):
-    found = "\n".join(explain(node(), [plugin]))
+    found = "\n".join(explain(node(), [plugin], PLUGIN))
     for text in texts:
         assert text in found
 
 
 def test_a_healthy_container_is_no_trouble():
-    assert explain(node(), [PluginPod(pod(ready=True, restartCount=3, state={"running": {}}))]) == [
+    assert explain(node(), [PluginPod(pod(ready=True, restartCount=3, state={"running": {}}))], PLUGIN) == [
         "The pod plugin-x is Running."
     ]
 
 
-def test_a_pod_that_waits_for_its_node():
-    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    waiting = {"spec": {"affinity": {"nodeAffinity": required}}}
-    assert is_on(waiting, "n1")
-    assert not is_on(waiting, "n2")
-    assert not is_on({"spec": {}}, "n1")
-    assert not is_on({"spec": {"nodeName": "n2", **waiting["spec"]}}, "n1")
+def test_an_old_revision_says_what_it_waits_for():
+    old, new = fake_objects.pod("n1", of="old"), fake_objects.pod("n9", ready=False)
+    new["status"]["containerStatuses"][0].update(state={"waiting": {"reason": "ImagePullBackOff"}})
+    rollout = Rollout(fake_objects.daemonset(), "new")
+    rollout.note(old)
+    assert "It runs an old revision of the DaemonSet." in explain(node(), [PluginPod(old)], rollout)
+    rollout.note(new)
+    found = explain(node(), [PluginPod(old)], rollout)
+    assert (
+        "It runs an old revision of the DaemonSet, which first waits for plugin-n9 on n9 (ImagePullBackOff)." in found
+    )
+
+
+def test_a_daemonset_that_replaces_nothing_by_itself():
+    old = fake_objects.pod("n1", of="old")
+    found = explain(node(), [PluginPod(old)], Rollout(fake_objects.daemonset(strategy="OnDelete"), "new"))
+    assert "OnDelete: delete the pod" in "\n".join(found)
+
+
+def test_a_pod_that_is_being_deleted():
+    ending = fake_objects.pod("n1", metadata={"deletionTimestamp": "2026-01-01T10:00:00Z"})
+    assert explain(node(), [PluginPod(ending)], PLUGIN) == ["The pod plugin-n1 is Running and is being deleted."]
+
+
+def test_a_controller_that_sleeps():
+    found = explain(node(), [PluginPod(pod())], Rollout(fake_objects.daemonset(2, observed=1)))
+    assert "kube-controller-manager" in found[0]
+    assert "old revision" not in "\n".join(found)
+
+
+def test_the_cause_is_found_above_the_lines_that_are_shown():
+    log = ["No devices found. Waiting indefinitely.", *(f"line {number}" for number in range(20))]
+    found = explain(node(), [PluginPod(pod(ready=True), log=log)], PLUGIN)
+    assert "runtimeClassName nvidia" in found[-1]
+    assert "line 11" not in found[-2]
+    assert "line 12" in found[-2]

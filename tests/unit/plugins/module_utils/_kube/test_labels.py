@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import KubeError
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._errors import KubegpuError
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.labels import label_changes, wanted_labels
 
 
@@ -53,5 +53,5 @@ def test_values(given, text):
     ],
 )
 def test_refused(key, value, text):
-    with pytest.raises(KubeError, match=text):
+    with pytest.raises(KubegpuError, match=text):
         wanted_labels({key: value})

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import KubeError
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._errors import KubegpuError
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.resources import (
     advertised_resources,
     expected_resources,
@@ -37,7 +37,7 @@ def test_expected(gpus, expected):
 
 
 def test_mig_is_refused():
-    with pytest.raises(KubeError, match=r"GPU GPU-1 \(0000:01:00.0\) is in MIG mode"):
+    with pytest.raises(KubegpuError, match=r"GPU GPU-1 \(0000:01:00.0\) is in MIG mode"):
         expected_resources([gpu(0), gpu(1, mig={"current": "enabled", "pending": "enabled"})])
 
 

@@ -7,29 +7,34 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.errors import Gone, Unreachable
-from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.waiting import follow_nodes
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.node_resources import lacking
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.waiting import Follower
+from ansible_collections.kubegpu.nvidia.tests.unit.plugins.module_utils._kube.fake_objects import (
+    daemonset,
+    node,
+    pod,
+    revision,
+)
 
-
-def node(name, gpus, version="1"):
-    return {
-        "metadata": {"name": name, "resourceVersion": version},
-        "status": {"allocatable": {"nvidia.com/gpu": str(gpus)}},
-    }
-
-
-def all_have_two(nodes):
-    return all(item["status"]["allocatable"]["nvidia.com/gpu"] == "2" for item in nodes.values())
+LOOK = ["nodes", "daemonset", "revisions", "pods"]
+TWO = {"nvidia.com/gpu": 2}
 
 
 class ScriptedApi:
-    """Answers from a script: a list of nodes for each list request, a list of events for each watch.
+    """Answers from scripts: lists of objects for lists, lists of events for watches. The last list is repeated.
 
-    An exception in a script is raised, a number is seconds that pass.
+    An exception in a script is raised, a number is seconds that pass, a function is called.
     """
 
-    def __init__(self, lists, watches=()):
+    def __init__(self, nodes, watches=(), *, pods=(), daemonsets=(), revisions=None):
         self.now = 0.0
-        self.lists, self.watches = list(lists), list(watches)
+        self.scripts = {
+            "nodes": nodes,
+            "pods": list(pods) or [[pod("a"), pod("b")]],
+            "daemonset": list(daemonsets) or [daemonset()],
+            "revisions": revisions or [[revision(1, "old"), revision(2, "new")]],
+        }
+        self.watches = list(watches)
         self.requests = []
 
     def clock(self):
@@ -38,15 +43,38 @@ class ScriptedApi:
     def pause(self, seconds):
         self.now += seconds
 
-    def nodes(self):
-        self.requests.append("list")
-        answer = self.lists.pop(0)
+    def answer(self, what):
+        self.requests.append(what)
+        script = self.scripts[what]
+        answer = script.pop(0) if len(script) > 1 else script[0]
         if isinstance(answer, Exception):
             raise answer
-        return answer, str(100 * len(self.requests))
+        return answer
+
+    def nodes(self):
+        return self.answer("nodes"), str(100 * len(self.requests))
+
+    def daemon_set(self, namespace, name):
+        assert (namespace, name) == ("nvidia", "plugin")
+        return self.answer("daemonset")
+
+    def revisions(self, namespace, selector):
+        assert (namespace, selector) == ("nvidia", "app=plugin")
+        return self.answer("revisions")
+
+    def pods(self, namespace, selector):
+        assert (namespace, selector) == ("nvidia", "app=plugin")
+        return self.answer("pods"), str(100 * len(self.requests))
 
     def watch_nodes(self, version, seconds):
-        self.requests.append(f"watch {version} for {seconds:.0f}")
+        return self.watch("nodes", version, seconds)
+
+    def watch_pods(self, namespace, selector, version, seconds):
+        assert (namespace, selector) == ("nvidia", "app=plugin")
+        return self.watch("pods", version, seconds)
+
+    def watch(self, what, version, seconds):
+        self.requests.append(f"watch {what} {version} for {seconds:.0f}")
         for event in self.watches.pop(0) if self.watches else [seconds]:
             if isinstance(event, Exception):
                 raise event
@@ -55,78 +83,161 @@ class ScriptedApi:
             else:
                 yield event
 
-    def follow(self, names, timeout=100):
-        return follow_nodes(self, names, timeout, all_have_two, clock=self.clock, pause=self.pause)
+    def follow(self, expected, timeout=100, plugin=("nvidia", "plugin")):
+        follower = Follower(self, expected.keys(), plugin, clock=self.clock, pause=self.pause)
+        return follower.follow(timeout, lambda cluster: lacking(cluster, expected))
 
 
-def test_ready_at_once():
-    api = ScriptedApi([[node("a", 2), node("b", 2), node("other", 0)]])
-    assert set(api.follow({"a", "b"})) == {"a", "b"}
-    assert api.requests == ["list"]
+def gpus(cluster):
+    return {name: item["status"]["allocatable"].get("nvidia.com/gpu") for name, item in cluster.nodes.items()}
+
+
+@pytest.mark.parametrize("others", [0, 400])
+def test_a_converged_cluster_takes_four_requests(others):
+    pods = [pod(name) for name in ("a", "b", *(f"n{number}" for number in range(others)))]
+    nodes = [node(item["spec"]["nodeName"], 2) for item in pods]
+    api = ScriptedApi([nodes], pods=[pods])
+    assert len(api.follow({item["metadata"]["name"]: TWO for item in nodes}).nodes) == 2 + others
+    assert api.requests == LOOK
+
+
+def test_without_a_daemonset_one():
+    api = ScriptedApi([[node("a", 2), node("other", 0)]])
+    assert gpus(api.follow({"a": TWO}, plugin=None)) == {"a": "2"}
+    assert api.requests == ["nodes"]
 
 
 def test_one_look_without_a_timeout():
-    api = ScriptedApi([[node("a", 0)]])
-    assert api.follow({"a"}, timeout=0)["a"]["status"]["allocatable"]["nvidia.com/gpu"] == "0"
-    assert api.requests == ["list"]
+    api = ScriptedApi([[node("a", 0)]], pods=[[]])
+    assert gpus(api.follow({"a": TWO}, timeout=0)) == {"a": None}
+    assert api.requests == LOOK
 
 
-def test_one_watch_for_all():
-    events = [
+def test_what_the_old_pod_advertises_does_not_count():
+    away = {"state": {"waiting": {"reason": "ImagePullBackOff"}}}
+    api = ScriptedApi(
+        [[node("a", 2), node("b", 2)]],
+        [[5, ("DELETED", pod("a", of="old")), ("ADDED", pod("a", name="plugin-2", ready=False, **away))]],
+        pods=[[pod("a", of="old"), pod("b")], [pod("a", name="plugin-2", ready=False, **away), pod("b")]],
+    )
+    cluster = api.follow({"a": TWO, "b": TWO}, timeout=60)
+    assert set(cluster.rollout.serving()) == {"b"}
+    assert api.now >= 60
+
+
+def test_pods_then_nodes_are_watched_and_looked_at_again():
+    became_ready = [
         5,
-        ("MODIFIED", node("a", 2)),
-        ("MODIFIED", node("other", 0)),
-        ("BOOKMARK", {"metadata": {"resourceVersion": "120"}}),
-        ("ADDED", node("b", 2)),
+        ("DELETED", pod("a", of="old")),
+        ("MODIFIED", pod("other", of="old")),
+        ("ADDED", pod("a", name="plugin-2", ready=False)),
+        ("MODIFIED", pod("a", name="plugin-2")),
         RuntimeError("nobody reads on"),
     ]
-    api = ScriptedApi([[node("a", 0), node("b", 0)]], [events])
-    assert all_have_two(api.follow({"a", "b"}))
-    assert api.requests == ["list", "watch 100 for 60"]
+    registered = [3, ("MODIFIED", node("other", 0)), ("MODIFIED", node("a", 2)), RuntimeError("nobody reads on")]
+    api = ScriptedApi(
+        [[node("a", 2)], [node("a", 0)], [node("a", 2)]],
+        [became_ready, registered],
+        pods=[[pod("a", of="old")], [pod("a", name="plugin-2")]],
+    )
+    assert gpus(api.follow({"a": TWO})) == {"a": "2"}
+    assert api.requests == [*LOOK, "watch pods 400 for 60", *LOOK, "watch nodes 600 for 60", *LOOK]
 
 
-def test_a_watch_that_ends_is_resumed_where_it_was():
-    api = ScriptedApi([[node("a", 0)]], [[("MODIFIED", node("a", 1, "117"))], [("MODIFIED", node("a", 2, "118"))]])
-    assert all_have_two(api.follow({"a"}))
-    assert api.requests == ["list", "watch 100 for 60", "watch 117 for 60"]
+def test_a_pod_that_fails_while_its_node_registers_is_noticed():
+    api = ScriptedApi(
+        [[node("a", 0)], [node("a", 2)]],
+        [[("MODIFIED", node("a", 2))]],
+        pods=[[pod("a")], [pod("a", ready=False)]],
+    )
+    assert not api.follow({"a": TWO}, timeout=20).rollout.serving()
+
+
+def test_a_node_without_gpus_needs_no_pod():
+    api = ScriptedApi([[node("a", 0)]], pods=[[]])
+    api.follow({"a": {}})
+    assert api.requests == LOOK
+
+
+def test_a_specification_that_its_controller_has_not_seen():
+    new, old = pod("a", of="newer"), [pod("a")]
+    api = ScriptedApi(
+        [[node("a", 2)]],
+        daemonsets=[daemonset(2, observed=1), daemonset(2, observed=1), daemonset(2)],
+        revisions=[[revision(2, "new"), revision(3, "newer")]],
+        pods=[old, [new]],
+        watches=[[("MODIFIED", new)]],
+    )
+    assert "a" in api.follow({"a": TWO}).rollout.serving()
+    assert api.requests[:6] == ["nodes", "daemonset", "daemonset", "daemonset", "revisions", "pods"]
+    assert api.now < 5
+
+
+def test_nobody_waits_for_a_daemonset_that_is_not_there():
+    api = ScriptedApi([[node("a", 2)]], daemonsets=[None])
+    assert api.follow({"a": TWO}).rollout.daemonset is None
+    assert api.requests == ["nodes", "daemonset"]
+    assert api.now == 0
+
+
+class TestReport:
+    """A plugin that was restarted between two reports of its kubelet: the node may still show what was."""
+
+    STALE = node("a", 2, heartbeat="2026-01-01T09:59:59Z")
+
+    def test_it_shows_that_nothing_is_there(self):
+        api = ScriptedApi([[self.STALE], [node("a", 0)]], [[7, ("MODIFIED", node("a", 0))]])
+        assert gpus(api.follow({"a": TWO}, timeout=60)) == {"a": None}
+        assert api.now >= 60
+
+    def test_it_shows_that_all_is_there(self):
+        api = ScriptedApi([[self.STALE], [node("a", 2)]], [[7, ("MODIFIED", node("a", 2))]])
+        api.follow({"a": TWO})
+        assert api.now == 7
+
+    def test_nothing_has_changed(self):
+        api = ScriptedApi([[self.STALE]])
+        api.follow({"a": TWO})
+        assert 15 <= api.now < 20
+        assert api.requests == [*LOOK, "watch nodes 100 for 15", *LOOK]
+
+    def test_a_proxy_ends_every_watch_at_once(self):
+        api = ScriptedApi([[self.STALE]], [[]] * 99)
+        api.follow({"a": TWO})
+        assert 15 <= api.now < 20
 
 
 def test_a_version_that_is_too_old_is_listed_again():
-    api = ScriptedApi([[node("a", 0)], [node("a", 0)]], [[Gone("too old")], [("MODIFIED", node("a", 2))]])
-    assert all_have_two(api.follow({"a"}))
-    assert api.requests == ["list", "watch 100 for 60", "list", "watch 300 for 60"]
+    api = ScriptedApi([[node("a", 0)], [node("a", 2)]], [[Gone("too old")]])
+    assert gpus(api.follow({"a": TWO})) == {"a": "2"}
+    assert api.now < 2
 
 
 def test_a_server_that_restarts():
-    api = ScriptedApi([[node("a", 0)]], [[Unreachable("refused")], [("MODIFIED", node("a", 2))]])
-    assert all_have_two(api.follow({"a"}))
-
-
-def test_a_server_that_restarts_and_has_forgotten_the_version():
-    lists = [[node("a", 0)], Unreachable("refused"), [node("a", 2)]]
-    api = ScriptedApi(lists, [[Gone("too old")]])
-    assert all_have_two(api.follow({"a"}))
+    api = ScriptedApi([[node("a", 0)], Unreachable("refused"), [node("a", 2)]], [[Unreachable("refused")], [], []])
+    assert gpus(api.follow({"a": TWO})) == {"a": "2"}
 
 
 def test_a_server_that_is_not_there():
     with pytest.raises(Unreachable):
-        ScriptedApi([Unreachable("refused")]).follow({"a"})
+        ScriptedApi([Unreachable("refused")]).follow({"a": TWO})
 
 
 def test_a_server_that_stays_away():
     api = ScriptedApi([[node("a", 0)]], [[Unreachable("refused")]] * 99)
-    api.follow({"a"}, timeout=10)
+    with pytest.raises(Unreachable):
+        api.follow({"a": TWO}, timeout=10)
     assert 10 <= api.now < 15
 
 
 def test_the_time_is_over():
     api = ScriptedApi([[node("a", 2), node("b", 0)]])
-    assert not all_have_two(api.follow({"a", "b"}))
-    assert api.requests == ["list", "watch 100 for 60", "watch 100 for 39"]
+    assert gpus(api.follow({"a": TWO, "b": TWO})) == {"a": "2", "b": None}
+    assert api.requests == [*LOOK, "watch nodes 100 for 60", *LOOK, "watch nodes 600 for 39", *LOOK]
     assert 100 <= api.now < 105
 
 
 def test_nobody_waits_for_a_node_that_is_gone():
-    api = ScriptedApi([[node("a", 2), node("b", 0)]], [[("DELETED", node("b", 0))]])
-    assert set(api.follow({"a", "b"})) == {"a"}
+    api = ScriptedApi([[node("a", 2), node("b", 0)], [node("a", 2)]], [[("DELETED", node("b", 0))]])
+    assert set(api.follow({"a": TWO, "b": TWO}).nodes) == {"a"}
     assert api.now < 100

@@ -89,6 +89,20 @@ def test_an_upgraded_binary_is_still_found(proc: Proc) -> None:
     assert proc.find()[0]["pid"] == 77
 
 
+def test_a_daemon_whose_binary_is_gone_has_no_version(proc: Proc) -> None:
+    def run_command(argv: list[str], *, handle_exceptions: bool = True, **_options: t.Any) -> tuple[int, str, str]:
+        assert not handle_exceptions, "run_command would end the module"
+        raise FileNotFoundError(argv[0])
+
+    proc.process("77", BINARY + " (deleted)", [BINARY])
+    (daemon,) = find_daemons(run_command, proc=str(proc.directory), binaries=[BINARY])
+    assert (daemon.running, daemon.pid, daemon.version) == (True, 77, None)
+
+
+def test_a_node_without_proc(tmp_path: t.Any) -> None:
+    assert find_daemons(commands(""), proc=str(tmp_path / "missing"), binaries=[]) == []
+
+
 def test_what_is_not_the_nodes_containerd(proc: Proc) -> None:
     proc.process("5", "/var/lib/rancher/k3s/data/x/bin/containerd", ["containerd"])
     proc.process("6", BINARY, [BINARY], namespace="pid:[2]")

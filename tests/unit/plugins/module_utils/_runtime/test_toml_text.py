@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import sys
+import types
+
 import pytest
 
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._errors import KubegpuError
@@ -24,6 +27,13 @@ from ansible_collections.kubegpu.nvidia.plugins.module_utils._runtime.toml_text 
 )
 def test_what_is_written_reads_back(data: dict[str, object]) -> None:
     assert parse(emit(data), "file") == data
+
+
+def test_tomli_is_the_reader_of_an_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    tomli = types.SimpleNamespace(loads=lambda text: {"read": text}, TOMLDecodeError=ValueError)
+    monkeypatch.setitem(sys.modules, "tomllib", None)
+    monkeypatch.setitem(sys.modules, "tomli", tomli)
+    assert parse("a = 1", "file") == {"read": "a = 1"}
 
 
 # the list of imports before, the same with one more

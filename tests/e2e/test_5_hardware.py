@@ -12,9 +12,11 @@ from collections.abc import Iterator
 import pytest
 from machines import restart_with
 from pods import ended, log_uuids, pod
-from running import Run, allocatable, get, gpu_uuids, kubectl, site, until
+from running import Run, allocatable, get, gpu_uuids, kubectl, on, site, until
 
 DAEMON_SET = ("-n", "kubegpu", "daemonset", "nvidia-device-plugin")
+SELECTOR = "app.kubernetes.io/name=nvidia-device-plugin"
+PATH = "/spec/template/spec"
 
 
 @contextlib.contextmanager
@@ -51,7 +53,7 @@ def test_other_boards_are_advertised_as_they_are(
 
 
 def without(path: str) -> list[dict[str, str]]:
-    return [{"op": "remove", "path": f"/spec/template/spec/{path}"}]
+    return [{"op": "remove", "path": f"{PATH}/{path}"}]
 
 
 def named(items: list[dict[str, str]], name: str) -> int:
@@ -76,24 +78,52 @@ def test_each_field_of_the_plugin_is_needed(converged: Run, field: str) -> None:
     try:
         assert not gpu_pod_works("gpu-a"), f"the plugin does its work without {field}"
     finally:
-        assert site().code == 0
+        kubectl("patch", *DAEMON_SET, "--type=json", "-p", json.dumps([{"op": "replace", "path": PATH, "value": spec}]))
+
+
+def test_with_all_fields_it_works(converged: Run) -> None:
     assert gpu_pod_works("gpu-a")
+    run = site()
+    assert run.code == 0, run.messages
+    assert run.changed == []
 
 
-def rolled_out(generation: int) -> bool:
-    status = get(*DAEMON_SET)["status"]
-    return (
-        status.get("observedGeneration") == generation
-        and status.get("updatedNumberScheduled") == status["desiredNumberScheduled"]
-    )
+def test_a_plugin_that_cannot_start_is_no_success(converged: Run) -> None:
+    try:
+        run = site("--limit", "gpu-b", device_plugin_version="v0.0.0", device_plugin_timeout=20)
+        assert run.code != 0
+        assert "gpu-b" in run.messages
+        assert "ImagePull" in run.messages
+    finally:
+        assert site().code == 0
+
+
+def test_a_node_whose_board_was_pulled_is_released(converged: Run) -> None:
+    with boards("gpu-b", instead_of=("t4",)):
+        run = site()
+        assert run.code == 0, run.messages
+        assert run.report["gpu-b"] == "gpu-b: This host has no NVIDIA GPU."
+        assert not [
+            name for name in get("node", "gpu-b")["metadata"]["labels"] if "nvidia" in name or "kubegpu" in name
+        ]
+        until(lambda: allocatable("gpu-b") == {}, "nothing is advertised")
+    run = site()
+    assert run.code == 0, run.messages
+    assert allocatable("gpu-b") == {"nvidia.com/gpu": "1"}
+
+
+def restart_plugin(node: str) -> None:
+    """The plugin's pods anew, as their template says now; nothing is left of what the ones before wrote."""
+    on(node, "sh", "-c", "rm -f /var/run/cdi/k8s.device-plugin*")
+    kubectl("delete", "pod", "-n", "kubegpu", "-l", SELECTOR, "--now")
 
 
 def gpu_pod_works(node: str) -> bool:
-    """Whether a pod on the node gets a GPU once the plugin's current version has had time to start."""
-    generation = get(*DAEMON_SET)["metadata"]["generation"]
-    until(lambda: rolled_out(generation), "the plugin's pods are of the current version")
+    """Whether a pod on the node gets a GPU once the plugin has had time to start."""
+    restart_plugin(node)
     with contextlib.suppress(AssertionError):
-        until(lambda: allocatable(node), "a GPU is advertised", 15)
+        until(lambda: not allocatable(node), "the plugin before is gone", 20)
+        until(lambda: allocatable(node), "a GPU is advertised", 20)
         with pod("field-needed", gpus=1, node=node) as name:
             return ended(name, 30) == "Succeeded"
     return False

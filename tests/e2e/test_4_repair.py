@@ -14,6 +14,7 @@ from running import Run, allocatable, get, kubectl, on, site, until
 NODE = "gpu-b"
 RUNTIME = "Configure the runtime handler and CDI"
 RESTART = "Restart the runtime that does not run with its configuration"
+OBJECTS = "Apply the objects"
 DROP_IN = "/etc/containerd/conf.d/99-nvidia.toml"
 
 
@@ -21,69 +22,86 @@ def on_node(*command: str):
     return lambda: on(NODE, *command)
 
 
+def delete(*what: str):
+    return lambda: kubectl("delete", *what)
+
+
+def unlabel(*what: str):
+    return lambda: kubectl("label", *what)
+
+
+# One thing of the host and one of the cluster at a time, which different tasks repair.
 @pytest.mark.parametrize(
     ("take_away", "repairs"),
     [
         pytest.param(
-            on_node("rm", "/usr/local/lib/kubegpu/pynvml.py"), {"Deliver the Python binding of NVML"}, id="binding"
+            [
+                on_node("rm", "/usr/local/lib/kubegpu/pynvml.py"),
+                unlabel("node", NODE, "nvidia.com/gpu.present-"),
+            ],
+            {"Deliver the Python binding of NVML", "Label the nodes"},
+            id="binding, node label",
         ),
         pytest.param(
-            on_node("rm", "/etc/apt/sources.list.d/kubegpu-nvidia-driver.sources"),
-            {"Declare the repository of the driver"},
-            id="driver repository",
+            [
+                on_node("rm", "/etc/apt/sources.list.d/kubegpu-nvidia-driver.sources"),
+                delete("-n", "kubegpu", "daemonset", "nvidia-device-plugin"),
+            ],
+            {"Declare the repository of the driver", OBJECTS},
+            id="driver repository, DaemonSet",
         ),
         pytest.param(
-            on_node("dpkg", "--purge", "--force-depends", "nvidia-smi"), {"Install the driver"}, id="driver package"
+            [on_node("dpkg", "--purge", "nvidia-driver-cuda"), delete("runtimeclass", "nvidia")],
+            {"Install the driver", OBJECTS},
+            id="driver package, RuntimeClass",
         ),
         pytest.param(
-            on_node("systemctl", "disable", "--now", "nvidia-persistenced.service"),
-            {"Start the persistence daemon"},
-            id="persistenced",
+            [
+                on_node("systemctl", "disable", "--now", "nvidia-persistenced.service"),
+                delete("-n", "kubegpu", "serviceaccount", "nvidia-device-plugin"),
+            ],
+            {"Start the persistence daemon", OBJECTS},
+            id="persistenced, ServiceAccount",
         ),
         pytest.param(
-            on_node("rm", "/etc/apt/sources.list.d/kubegpu-nvidia-container-toolkit.sources"),
-            {"Declare the repository of the container toolkit"},
-            id="toolkit repository",
+            [
+                on_node("rm", "/etc/apt/sources.list.d/kubegpu-nvidia-container-toolkit.sources"),
+                unlabel("namespace", "kubegpu", "pod-security.kubernetes.io/enforce-"),
+            ],
+            {"Declare the repository of the container toolkit", OBJECTS},
+            id="toolkit repository, namespace label",
         ),
-        pytest.param(on_node("rm", DROP_IN), {RUNTIME, RESTART}, id="drop-in"),
         pytest.param(
-            on_node("sed", "-i", "/^imports/d", "/etc/containerd/config.toml"),
+            [on_node("dpkg", "--purge", "--force-depends", "libnvidia-container-tools")],
+            {"Install the container toolkit"},
+            id="toolkit package",
+        ),
+        pytest.param([on_node("rm", DROP_IN)], {RUNTIME, RESTART}, id="drop-in"),
+        pytest.param(
+            [on_node("sed", "-i", "/^imports/d", "/etc/containerd/config.toml")],
             {RUNTIME, RESTART},
             id="import of the drop-in",
         ),
         pytest.param(
-            on_node("sed", "-i", "/unprivileged/d", "/etc/nvidia-container-runtime/config.toml"),
+            [on_node("sed", "-i", "/unprivileged/d", "/etc/nvidia-container-runtime/config.toml")],
             {RUNTIME},
             id="toolkit hardening",
         ),
         pytest.param(
-            on_node("systemctl", "disable", "--now", "nvidia-cdi-refresh.path"),
+            [on_node("systemctl", "disable", "--now", "nvidia-cdi-refresh.path")],
             {"Keep the CDI specification up to date"},
-            id="CDI refresh",
+            id="CDI refresh unit",
         ),
         pytest.param(
-            lambda: kubectl("label", "node", NODE, "nvidia.com/gpu.present-"), {"Label the nodes"}, id="node label"
-        ),
-        pytest.param(
-            lambda: kubectl("delete", "-n", "kubegpu", "daemonset", "nvidia-device-plugin"),
-            {"Apply the objects"},
-            id="DaemonSet",
-        ),
-        pytest.param(lambda: kubectl("delete", "runtimeclass", "nvidia"), {"Apply the objects"}, id="RuntimeClass"),
-        pytest.param(
-            lambda: kubectl("delete", "-n", "kubegpu", "serviceaccount", "nvidia-device-plugin"),
-            {"Apply the objects"},
-            id="ServiceAccount",
-        ),
-        pytest.param(
-            lambda: kubectl("label", "namespace", "kubegpu", "pod-security.kubernetes.io/enforce-"),
-            {"Apply the objects"},
-            id="namespace label",
+            [on_node("rm", "/var/run/cdi/nvidia.yaml")],
+            {"Write the CDI specification that is not there yet"},
+            id="CDI specification",
         ),
     ],
 )
 def test_what_is_taken_away_comes_back(converged: Run, take_away, repairs: set[str]) -> None:
-    take_away()
+    for action in take_away:
+        action()
     predicted = site("--check", "--diff", "--limit", NODE)
     assert predicted.code == 0, predicted.messages
     assert predicted.changed_tasks == repairs

@@ -24,7 +24,7 @@ def test_nodes_advertise_exactly_their_gpus(converged: Run) -> None:
 
 
 def test_a_host_without_gpu_is_passed_over(converged: Run) -> None:
-    assert "cpu-a: no NVIDIA GPU" in converged.report["cpu-a"]
+    assert converged.report["cpu-a"] == "cpu-a: This host has no NVIDIA GPU."
     assert not [name for name in get("node", "cpu-a")["metadata"]["labels"] if "nvidia" in name or "kubegpu" in name]
     assert "nvidia" not in on("cpu-a", "dpkg-query", "-W")
     assert (
@@ -87,6 +87,23 @@ def test_check_mode_of_converged_hosts_finds_nothing(converged: Run) -> None:
     assert run.code == 0, run.messages
     assert run.changed == []
     assert run.diffs == []
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        "nvidia_driver",
+        "nvidia_driver_verify",
+        "nvidia_driver_configure,container_toolkit_configure",
+        "container_toolkit",
+        "device_plugin",
+        "device_plugin_verify",
+    ],
+)
+def test_a_part_by_its_tags(converged: Run, tags: str) -> None:
+    run = site("--limit", "gpu-b", "--tags", tags)
+    assert run.code == 0, run.messages
+    assert run.changed == []
 
 
 def objects() -> dict[str, str]:
