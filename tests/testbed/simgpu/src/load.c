@@ -261,6 +261,10 @@ static int start_server(struct state *state)
     int log = open(SIM_LOG, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (listener < 0 || log < 0)
         return -1;
+    /* The loader may end only when its child has left: a unit that ends takes along what is still in its cgroup. */
+    int left[2];
+    if (pipe(left))
+        return -1;
     pid_t pid = fork();
     if (pid < 0)
         return -1;
@@ -268,6 +272,7 @@ static int start_server(struct state *state)
         int null = open("/dev/null", O_RDWR);
         setsid();
         leave_cgroup();
+        (void)!write(left[1], "", 1);
         if (chdir("/"))
             _exit(1);
         for (int fd = 0; fd < 3; fd++)
@@ -279,6 +284,10 @@ static int start_server(struct state *state)
         signal(SIGHUP, SIG_IGN);
         serve(listener, state, log);
     }
+    char byte;
+    close(left[1]);
+    (void)!read(left[0], &byte, 1);
+    close(left[0]);
     close(listener);
     close(log);
     unlink(SIM_SHARED_SOCKET);
