@@ -10,13 +10,17 @@ module: node_resources
 short_description: Wait until nodes of a Kubernetes cluster advertise their GPUs
 version_added: 0.1.0
 description:
-  - Computes from what NVML reported which C(nvidia.com/*) resources a node should offer, and waits until the node's
-    allocatable resources are exactly these.
+  - Computes from what NVML reported which resources of NVIDIA's GPU device plugin a node should offer, and waits until
+    those among the node's allocatable resources are exactly these.
+  - The device plugin's resources are C(nvidia.com/gpu) and C(nvidia.com/mig-*), each also with C(.shared) at the end.
+    Others, such as C(nvidia.com/hostdev) of NVIDIA's Network Operator, are neither compared nor returned.
   - These may still be those of a device plugin that is being replaced. With O(daemonset), the pod of that DaemonSet on
     the node must also be ready and of the DaemonSet's current revision; a node that should offer nothing needs no pod.
   - A look takes four requests (without O(daemonset) one), whatever the number of nodes up to 500, and what lacks is
     then watched. When the node did not report to the API since its plugin was started, up to 15 seconds are waited for
     that.
+  - The first look fails at once when the API server gives no answer, or one of 429, 500, 502, 503 and 504. After it,
+    such a server is asked again until the time is over.
   - When the time is over, the module fails and says for each node what was wanted, what was found, and what the node,
     the device plugin's pod, its events and its log say about it. It fails at once when there is no such DaemonSet.
   - A GPU that NVML cannot use is not expected, and named in a warning. GPUs in MIG mode are refused in this version.
@@ -87,7 +91,7 @@ EXAMPLES = r"""
 RETURN = r"""
 nodes:
   description:
-    - By node, C(expected) are the resources it should offer, C(allocatable) those of C(nvidia.com/*) in its
+    - By node, C(expected) are the resources it should offer, C(allocatable) those of the GPU device plugin in its
       C(status.allocatable), and C(ready) says whether they agree and, with O(daemonset), come from its current pod.
   returned: when the API server was reached
   type: dict

@@ -100,4 +100,18 @@ def test_check_mode_of_a_bare_host_runs_to_the_end_and_changes_nothing() -> None
     } <= run.changed_tasks
     assert "would change" in run.report[NODE]
     assert state() == before
-    assert "nvidia.com" not in on(NODE, "sh", "-c", "ls /etc/apt/sources.list.d /etc/containerd /usr/local/lib")
+    assert (
+        on(
+            NODE,
+            "find",
+            "/etc/apt",
+            "/etc/containerd",
+            "/usr/local/lib",
+            "-name",
+            "*kubegpu*",
+            "-o",
+            "-name",
+            "*nvidia*",
+        )
+        == ""
+    )

@@ -23,6 +23,30 @@ def test_nodes_advertise_exactly_their_gpus(converged: Run) -> None:
     assert [len(gpu_uuids("gpu-a")), len(gpu_uuids("gpu-b"))] == [2, 1]
 
 
+@pytest.mark.parametrize("node", ["gpu-a", "gpu-b"])
+def test_all_tools_name_the_same_gpus(converged: Run, node: str) -> None:
+    listed = on(node, "nvidia-ctk", "cdi", "list").splitlines()
+    assert sorted(
+        line.partition("nvidia.com/gpu=")[2] for line in listed if line.startswith("nvidia.com/gpu=GPU-")
+    ) == gpu_uuids(node)
+    script = (
+        "import pynvml as n; n.nvmlInit(); "
+        "print(*(n.nvmlDeviceGetUUID(n.nvmlDeviceGetHandleByIndex(i)) for i in range(n.nvmlDeviceGetCount())))"
+    )
+    assert sorted(on(node, "env", "PYTHONPATH=/usr/local/lib/kubegpu", "python3", "-c", script).split()) == gpu_uuids(
+        node
+    )
+    for uuid in gpu_uuids(node):
+        assert f"k8s.device-plugin.nvidia.com/gpu={uuid}" in "\n".join(listed)
+
+
+def test_the_report_says_what_each_host_has(converged: Run) -> None:
+    assert converged.report["gpu-a"].startswith("gpu-a: 2x NVIDIA H100 80GB HBM3 | driver 580.178.04 | containerd 1.7")
+    assert "| nvidia.com/gpu=2 |" in converged.report["gpu-a"]
+    assert converged.report["gpu-b"].startswith("gpu-b: 1x Tesla T4 | driver 580.178.04 | containerd 1.7")
+    assert "| nvidia.com/gpu=1 |" in converged.report["gpu-b"]
+
+
 def test_a_host_without_gpu_is_passed_over(converged: Run) -> None:
     assert converged.report["cpu-a"] == "cpu-a: This host has no NVIDIA GPU."
     assert not [name for name in get("node", "cpu-a")["metadata"]["labels"] if "nvidia" in name or "kubegpu" in name]
@@ -69,7 +93,7 @@ def test_a_pod_without_a_request_sees_no_gpu(converged: Run, node: str, runtime_
         assert ended(name) == "Succeeded", kubectl("logs", name, check=False)
 
 
-def test_the_next_run_changes_nothing(converged: Run) -> None:
+def test_the_next_run_changes_nothing(converged: Run, capsys: pytest.CaptureFixture[str]) -> None:
     generations = objects()
     run = site()
     assert run.code == 0, run.messages
@@ -77,7 +101,8 @@ def test_the_next_run_changes_nothing(converged: Run) -> None:
     assert {host: totals["changed"] for host, totals in run.hosts.items()} == {"gpu-a": 0, "gpu-b": 0, "cpu-a": 0}
     assert all("unchanged" in run.report[host] for host in ("gpu-a", "gpu-b"))
     assert objects() == generations
-    print(f"module executions on the hosts without a difference: {run.executions}")
+    with capsys.disabled():
+        print(f"\nmodule executions on each host without a difference: {run.executions}")
     assert all(0 < run.executions[host] <= EXECUTIONS for host in ("gpu-a", "gpu-b"))
     assert run.executions["cpu-a"] == 1
 

@@ -123,8 +123,8 @@ def restart_plugin(node: str) -> None:
 def gpu_pod_works(node: str) -> bool:
     """Whether a pod on the node gets a GPU once the plugin has had time to start."""
     restart_plugin(node)
+    until(lambda: not allocatable(node), "the plugin before is gone", 40)
     with contextlib.suppress(AssertionError):
-        until(lambda: not allocatable(node), "the plugin before is gone", 20)
         until(lambda: allocatable(node), "a GPU is advertised", 20)
         with pod("field-needed", gpus=1, node=node) as name:
             return ended(name, 30) == "Succeeded"

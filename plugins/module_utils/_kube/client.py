@@ -35,6 +35,8 @@ FIELD_MANAGER = "kubegpu.nvidia"
 CONNECT_SECONDS = 5
 READ_SECONDS = 10
 PAGE = 500
+NOT_NOW = (429, 500, 502, 503, 504)
+"""A server answers so while it starts, stops or is overloaded, and a proxy when the server is not there."""
 
 Object = dict[str, t.Any]
 
@@ -57,6 +59,8 @@ class Api:
     def __init__(self, options: t.Mapping[str, t.Any], *, dry_run: bool = False) -> None:
         chosen = configuration(options)
         self.server = chosen.host
+        # As by default, except that nothing sleeps for as long as a 429 or 503 tells it to: our caller has a timeout.
+        chosen.retries = urllib3.Retry(3, respect_retry_after_header=False)
         client = kubernetes.client.ApiClient(chosen)
         for header, value in impersonation(options):
             client.set_default_header(_Header(header), value)
@@ -184,7 +188,8 @@ class Api:
                 status=status,
             )
         advice = " These credentials need a role that allows it." if status == 403 else ""
-        return KubegpuError(
+        kind = Unreachable if status in NOT_NOW else KubegpuError
+        return kind(
             f"Could not {what}: the Kubernetes API at {self.server} answered {status}, {message}.{advice}",
             status=status,
         )

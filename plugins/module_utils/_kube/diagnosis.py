@@ -104,12 +104,34 @@ def _why_no_pod(node: Object, daemonset: Object) -> t.Iterator[str]:
         for key, value in wanted.items()
         if labels.get(key) != value
     ]
-    taints = [_taint(taint) for taint in node["spec"].get("taints") or [] if taint["effect"] != "PreferNoSchedule"]
+    tolerations = daemonset["spec"]["template"]["spec"].get("tolerations") or []
+    taints = [_taint(taint) for taint in node["spec"].get("taints") or [] if _keeps_away(taint, tolerations)]
     yield "No pod of the device plugin is on the node."
     if differing:
         yield f"The plugin's DaemonSet wants the label {', '.join(differing)}."
     if taints:
         yield f"The node has the taints {', '.join(taints)}: the DaemonSet must tolerate them."
+
+
+def _keeps_away(taint: Object, tolerations: t.Iterable[Object]) -> bool:
+    """Whether the DaemonSet has to tolerate this taint, and does not.
+
+    Kubernetes' own taints show the state of a node, such as cordoned: the DaemonSet's controller deals with these.
+    """
+    if taint["effect"] == "PreferNoSchedule" or taint["key"].startswith("node.kubernetes.io/"):
+        return False
+    return not any(_tolerates(toleration, taint) for toleration in tolerations)
+
+
+def _tolerates(toleration: Object, taint: Object) -> bool:
+    """What a toleration does not name fits every taint, except that a missing value is an empty one."""
+    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    if toleration.get("operator") == "Exists":
+        return True
+    return (toleration.get("value") or "") == (taint.get("value") or "")
 
 
 def _pod_troubles(plugin: PluginPod, rollout: Rollout) -> t.Iterator[str]:

@@ -10,7 +10,7 @@ from .._errors import KubegpuError
 
 
 class Unreachable(KubegpuError):
-    """No answer from the API server."""
+    """No answer from the API server, or one that it or a proxy gives while it is restarted or overloaded."""
 
 
 class Gone(KubegpuError):

@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from .._errors import KubegpuError
 
-DOMAIN = "nvidia.com/"
+WHOLE_GPU = "nvidia.com/gpu"
+_OF_THE_DEVICE_PLUGIN = re.compile(r"nvidia\.com/(gpu|mig-.+?)(\.shared)?")
+"""Others make resources in that domain, too: NVIDIA's Network Operator hostdev, KubeVirt's device plugin GH100_..."""
 
 Gpu = t.Mapping[str, t.Any]
 Resources = t.Mapping[str, t.Union[int, str]]
@@ -25,7 +28,7 @@ def expected_resources(gpus: t.Sequence[Gpu]) -> dict[str, int]:
                 f"{gpu_name(gpu)} is in MIG mode; this version of the collection waits for whole GPUs only."
                 " Disable MIG mode on it, or leave the node out."
             )
-    return {DOMAIN + "gpu": len(usable)} if usable else {}
+    return {WHOLE_GPU: len(usable)} if usable else {}
 
 
 def unusable_gpus(gpus: t.Sequence[Gpu]) -> list[str]:
@@ -35,9 +38,13 @@ def unusable_gpus(gpus: t.Sequence[Gpu]) -> list[str]:
 
 
 def advertised_resources(node: t.Mapping[str, t.Any]) -> dict[str, int | str]:
-    """Allocatable, not capacity: that keeps resources for minutes after their plugin is gone."""
+    """What NVIDIA's GPU device plugin has made of the node's GPUs.
+
+    Allocatable, not capacity: that keeps resources for minutes after their plugin is gone.
+    """
     allocatable = node.get("status", {}).get("allocatable") or {}
-    return {name: _count(amount) for name, amount in sorted(allocatable.items()) if name.startswith(DOMAIN)}
+    of_plugin = filter(_OF_THE_DEVICE_PLUGIN.fullmatch, sorted(allocatable))
+    return {name: _count(allocatable[name]) for name in of_plugin}
 
 
 def is_as_expected(expected: Resources, advertised: Resources) -> bool:
@@ -46,7 +53,8 @@ def is_as_expected(expected: Resources, advertised: Resources) -> bool:
 
 
 def describe(resources: Resources) -> str:
-    return ", ".join(f"{name}: {amount}" for name, amount in sorted(resources.items())) or f"nothing of {DOMAIN}*"
+    amounts = [f"{name}: {amount}" for name, amount in sorted(resources.items())]
+    return ", ".join(amounts) or f"no {WHOLE_GPU} or nvidia.com/mig-*"
 
 
 def gpu_name(gpu: Gpu) -> str:

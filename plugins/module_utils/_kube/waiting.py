@@ -83,19 +83,30 @@ class Follower:
                 seconds = min(seconds, reported_by - now)
             else:
                 reported_by = 0.0
+            changed = False
+            with contextlib.suppress(Gone, Unreachable):  # the next look finds out whether the server is there
+                changed = any(lacks(cluster) is not lacking for _event in self._watch(cluster, lacking, seconds))
+            if not changed:
+                self._pause(1)  # a proxy may end every watch at once
+            cluster, was_away = self._look_again(deadline)
+            if was_away:
+                reported_by = 0.0  # no kubelet could report meanwhile
+        return cluster
+
+    def _look_again(self, deadline: float) -> tuple[Cluster, bool]:
+        """A new look, and whether the server was away before. Without one that succeeds nothing is known any more.
+
+        A server may restart while we wait; one that is not there has failed the first look.
+        """
+        was_away = False
+        while True:
             try:
-                changed = False
-                with contextlib.suppress(Gone):
-                    changed = any(lacks(cluster) is not lacking for _event in self._watch(cluster, lacking, seconds))
-                if not changed:
-                    self._pause(1)  # a proxy may end every watch at once
-                cluster = self._look(deadline)
+                return self._look(deadline), was_away
             except Unreachable:
-                # A server may restart while we wait; one that is not there has failed the first look.
-                self._pause(2)
                 if self._clock() >= deadline:
                     raise
-        return cluster
+            was_away = True
+            self._pause(2)
 
     def _look(self, deadline: float) -> Cluster:
         nodes, version = self._api.nodes()

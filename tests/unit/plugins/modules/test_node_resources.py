@@ -132,7 +132,7 @@ def test_the_reasons(monkeypatch, capfd):
     result = run(monkeypatch, capfd, api, wanted, **PLUGIN)
     assert result["failed"] is True
     assert "2 of 3 nodes do not offer the expected GPUs" in result["msg"]
-    assert "n2: wanted nvidia.com/gpu: 1; found nothing of nvidia.com/*." in result["msg"]
+    assert "n2: wanted nvidia.com/gpu: 1; found no nvidia.com/gpu or nvidia.com/mig-*." in result["msg"]
     assert "runtimeClassName nvidia" in result["msg"]
     assert result["reasons"]["n3"] == ["The cluster has no such node (any more)."]
     assert result["nodes"]["n1"]["ready"] is True

@@ -32,6 +32,8 @@ class Server:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(content)))
+                if status in (429, 503):
+                    self.send_header("Retry-After", "5")
                 self.end_headers()
                 self.wfile.write(content)
 
@@ -167,6 +169,29 @@ def test_refusals(server, answer, texts):
         api(server).nodes()
     for text in (server.url, *texts):
         assert text in str(raised.value)
+
+
+@pytest.mark.parametrize("code", [429, 500, 502, 503, 504])
+def test_a_server_that_may_answer_later(server, code):
+    server.answers = [status(code, "try again")]
+    with pytest.raises(Unreachable, match=f"Could not list the nodes: .* answered {code}, try again") as raised:
+        api(server).nodes()
+    assert raised.value.details == {"status": code}
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("code", [400, 403, 409])
+def test_a_refusal_is_final(server, code):
+    server.answers = [status(code, "no")]
+    with pytest.raises(KubegpuError) as raised:
+        api(server).nodes()
+    assert not isinstance(raised.value, Unreachable)
+
+
+def test_a_watch_that_ends_with_a_server_that_may_answer_later(server):
+    server.answers = [(200, json.dumps({"type": "ERROR", "object": {"code": 500, "message": "stopping"}}) + "\n")]
+    with pytest.raises(Unreachable, match="Could not watch the nodes: .* answered 500, stopping"):
+        list(api(server).watch_nodes("7", 30))
 
 
 def test_nobody_there(server):

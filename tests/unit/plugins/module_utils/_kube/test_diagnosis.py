@@ -59,6 +59,36 @@ def test_no_pod(which, texts):
 
 
 @pytest.mark.parametrize(
+    "taint, toleration, tolerated",
+    [
+        ({"key": "sku", "value": "gpu", "effect": "NoSchedule"}, {"operator": "Exists"}, True),
+        ({"key": "sku", "value": "gpu", "effect": "NoSchedule"}, {"key": "sku", "operator": "Exists"}, True),
+        ({"key": "sku", "value": "gpu", "effect": "NoSchedule"}, {"key": "sku", "value": "gpu"}, True),
+        ({"key": "sku", "effect": "NoSchedule"}, {"key": "sku", "operator": "Equal", "value": ""}, True),
+        ({"key": "sku", "effect": "NoExecute"}, {"key": "sku", "effect": "NoExecute"}, True),
+        ({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}, {"key": "other"}, True),
+        ({"key": "sku", "effect": "PreferNoSchedule"}, {"key": "other"}, True),
+        ({"key": "sku", "value": "gpu", "effect": "NoSchedule"}, {"key": "other", "operator": "Exists"}, False),
+        ({"key": "sku", "value": "gpu", "effect": "NoSchedule"}, {"key": "sku", "value": "cpu"}, False),
+        ({"key": "sku", "value": "gpu", "effect": "NoSchedule"}, {"key": "sku"}, False),
+        ({"key": "sku", "effect": "NoExecute"}, {"operator": "Exists", "effect": "NoSchedule"}, False),
+    ],
+)
+def test_only_taints_that_are_not_tolerated_are_blamed(taint, toleration, tolerated):
+    daemonset = fake_objects.daemonset(**LABELS)
+    daemonset["spec"]["template"]["spec"]["tolerations"] = [toleration]
+    found = "\n".join(explain(node(taints=[taint]), [], Rollout(daemonset, "new")))
+    assert ("taint" not in found) is tolerated
+
+
+def test_a_cordoned_node_without_the_label_is_explained_by_the_label():
+    cordoned = node(labels={}, taints=[{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}])
+    found = "\n".join(explain(cordoned, [], PLUGIN))
+    assert "wants the label" in found
+    assert "taint" not in found
+
+
+@pytest.mark.parametrize(
     "plugin, texts",
     [
         (

@@ -9,6 +9,7 @@ import pytest
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._errors import KubegpuError
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.resources import (
     advertised_resources,
+    describe,
     expected_resources,
     is_as_expected,
     unusable_gpus,
@@ -58,10 +59,28 @@ def test_unusable_gpus_are_named():
         ({"nvidia.com/gpu": "1k"}, {"nvidia.com/gpu": 2}, False),
         ({}, {"nvidia.com/gpu": 2}, False),
         ({"example.com/gpu": "2"}, {}, True),
+        ({"nvidia.com/gpu": "2", "nvidia.com/hostdev": "8"}, {"nvidia.com/gpu": 2}, True),
+        ({"nvidia.com/GH100_H100_SXM5_80GB": "4"}, {}, True),
     ],
 )
 def test_advertised(allocatable, expected, agree):
     assert is_as_expected(expected, advertised_resources({"status": {"allocatable": allocatable}})) is agree
+
+
+@pytest.mark.parametrize("name", ["gpu", "gpu.shared", "mig-1g.10gb", "mig-1g.10gb.me", "mig-3g.40gb.shared"])
+def test_a_resource_of_the_device_plugin(name):
+    node = {"status": {"allocatable": {f"nvidia.com/{name}": "2"}}}
+    assert advertised_resources(node) == {f"nvidia.com/{name}": 2}
+
+
+@pytest.mark.parametrize("name", ["hostdev", "GH100_H100_SXM5_80GB", "gpu-foreign", "gpu.sharedx", "pgpu", "mig"])
+def test_a_resource_of_somebody_else(name):
+    node = {"status": {"allocatable": {f"nvidia.com/{name}": "2"}}}
+    assert advertised_resources(node) == {}
+
+
+def test_nothing_is_described_as_what_was_looked_for():
+    assert describe({}) == "no nvidia.com/gpu or nvidia.com/mig-*"
 
 
 def test_capacity_does_not_count():

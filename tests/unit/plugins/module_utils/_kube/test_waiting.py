@@ -224,10 +224,34 @@ def test_a_server_that_is_not_there():
 
 
 def test_a_server_that_stays_away():
-    api = ScriptedApi([[node("a", 0)]], [[Unreachable("refused")]] * 99)
+    api = ScriptedApi([[node("a", 0)], Unreachable("refused")], [[Unreachable("refused")]])
     with pytest.raises(Unreachable):
         api.follow({"a": TWO}, timeout=10)
     assert 10 <= api.now < 15
+
+
+def test_what_was_watched_before_the_server_went_away_is_not_believed():
+    api = ScriptedApi([[node("a", 0)], Unreachable("refused"), [node("a", 0)]], [[5, ("MODIFIED", node("a", 2))]])
+    assert gpus(api.follow({"a": TWO}, timeout=20)) == {"a": None}
+    assert api.now >= 20
+
+
+def test_what_was_watched_does_not_outlive_a_server_that_stays_away():
+    api = ScriptedApi([[node("a", 0)], Unreachable("refused")], [[5, ("MODIFIED", node("a", 2))]])
+    with pytest.raises(Unreachable):
+        api.follow({"a": TWO}, timeout=20)
+
+
+def test_a_server_that_can_be_asked_but_not_be_watched():
+    api = ScriptedApi([[node("a", 0)]] * 3 + [[node("a", 2)]], [[Unreachable("refused")]] * 99)
+    assert gpus(api.follow({"a": TWO})) == {"a": "2"}
+    assert api.now < 5
+
+
+def test_a_kubelet_gets_its_time_to_report_after_the_server_was_away():
+    stale = node("a", 2, heartbeat="2026-01-01T09:59:59Z")
+    api = ScriptedApi([[stale], *[Unreachable("refused")] * 8, [stale], [node("a", 0)]])
+    assert gpus(api.follow({"a": TWO}, timeout=60)) == {"a": None}
 
 
 def test_the_time_is_over():
