@@ -117,8 +117,8 @@ class Api:
         """The last lines of a container; of the one before it, if this one has just been started again."""
         what = f"read the log of {namespace}/{pod}"
         which = {"container": container, "tail_lines": lines, "previous": previous}
-        response = self._call(what, self._core.read_namespaced_pod_log, pod, namespace, **which)
-        return response.data.decode("utf-8", "replace").splitlines()
+        body = self._body(what, self._core.read_namespaced_pod_log, pod, namespace, **which)
+        return body.decode("utf-8", "replace").splitlines()
 
     def _list(
         self, what: str, request: t.Callable[..., t.Any], *arguments: t.Any, **options: t.Any
@@ -164,7 +164,14 @@ class Api:
             response.close()
 
     def _read(self, what: str, request: t.Callable[..., t.Any], *arguments: t.Any, **options: t.Any) -> Object:
-        return json.loads(self._call(what, request, *arguments, **options).data)
+        return json.loads(self._body(what, request, *arguments, **options))
+
+    def _body(self, what: str, request: t.Callable[..., t.Any], *arguments: t.Any, **options: t.Any) -> bytes:
+        response = self._call(what, request, *arguments, **options)
+        try:
+            return response.data
+        except urllib3.exceptions.HTTPError as error:  # the connection was lost in the middle of the answer
+            raise self._no_answer(error) from error
 
     def _call(self, what: str, request: t.Callable[..., t.Any], *arguments: t.Any, **options: t.Any) -> t.Any:
         """The raw answer of the server, or an error that says what was tried and what to do."""

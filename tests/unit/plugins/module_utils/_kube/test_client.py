@@ -21,6 +21,7 @@ class Server:
     def __init__(self):
         self.answers = []
         self.requests = []
+        self.lost = 0  # bytes that are promised and never sent
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -31,7 +32,7 @@ class Server:
                 content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
+                self.send_header("Content-Length", str(len(content) + outer.lost))
                 if status in (429, 503):
                     self.send_header("Retry-After", "5")
                 self.end_headers()
@@ -201,3 +202,10 @@ def test_nobody_there(server):
         api(server).nodes()
     assert server.url in str(raised.value)
     assert "object at 0x" not in str(raised.value)
+
+
+def test_a_connection_lost_in_the_middle_of_an_answer(server):
+    server.answers = [(200, {"items": []})]
+    server.lost = 10
+    with pytest.raises(Unreachable):
+        api(server).nodes()
