@@ -19,15 +19,14 @@ from ansible_collections.kubegpu.nvidia.tests.unit.plugins.module_utils._kube.fa
 )
 
 BACK_OFF = {"waiting": {"reason": "CrashLoopBackOff"}}
-DAEMONSET = daemonset()
 PLUGIN = {"namespace": "nvidia", "daemonset": "plugin"}
 
 
 class FakeApi:
     """n1 offers two GPUs, n2 none, for ever."""
 
-    def __init__(self, *pods, refuse=None, daemonset=DAEMONSET, logs=None):
-        self.listed_pods, self.daemonset, self.refuse = pods, daemonset, refuse
+    def __init__(self, *pods, refuse=None, deployed=True, logs=None):
+        self.listed_pods, self.deployed, self.refuse = pods, deployed, refuse
         self.logs = logs or {False: ["starting"], True: ["No devices found. Waiting indefinitely."]}
         self.read_logs = []
 
@@ -38,7 +37,7 @@ class FakeApi:
         return [node("n1", 2), node("n2", 0)], "1"
 
     def daemon_set(self, namespace, name):
-        return self.daemonset
+        return daemonset() if self.deployed else None
 
     def revisions(self, namespace, selector):
         return [revision(2, "new"), revision(1, "old")]
@@ -99,7 +98,7 @@ def test_a_daemonset_has_a_namespace(monkeypatch, capfd, names):
 
 
 def test_no_daemonset(monkeypatch, capfd):
-    api = FakeApi(daemonset=None)
+    api = FakeApi(deployed=False)
     result = run(monkeypatch, capfd, api, {"n1": gpus(2)}, timeout=300, **PLUGIN)
     assert "There is no DaemonSet nvidia/plugin" in result["msg"]
     assert result["elapsed"] < 1

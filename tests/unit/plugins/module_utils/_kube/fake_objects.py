@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-OWNER = [{"kind": "DaemonSet", "uid": "uid-1"}]
+OWNER = ({"kind": "DaemonSet", "uid": "uid-1"},)
 RUNNING = {"state": {"running": {"startedAt": "2026-01-01T10:00:00Z"}}, "ready": True, "restartCount": 0}
 
 
