@@ -51,15 +51,19 @@ def test_wrong_input_is_refused_before_anything_is_changed(variables: dict[str, 
 
 
 def test_a_source_that_contradicts_ours_is_named_and_apt_left_as_it_was() -> None:
-    source = "/etc/apt/sources.list.d/cuda-debian13-x86_64.list"
+    # As NVIDIA's cuda-keyring package leaves it: the same repository, with the same key in another file.
     repository = "http://10.89.0.1:8088/compute/cuda/repos/debian13/x86_64/"
-    line = f"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {repository} /"
-    on(NODE, "sh", "-c", f"echo '{line}' >{source}")
+    source, key = "/etc/apt/sources.list.d/cuda-debian13-x86_64.list", "/usr/share/keyrings/cuda-archive-keyring.asc"
+    fetch = f"import urllib.request; urllib.request.urlretrieve('{repository}8793F200.pub', '{key}')"
+    on(NODE, "python3", "-c", fetch)
+    on(NODE, "sh", "-c", f"echo 'deb [signed-by={key}] {repository} /' >{source}")
+    on(NODE, "apt-get", "update")
     try:
         run = site("--limit", NODE)
         assert run.code != 0
         assert "Signed-By" in run.messages
         assert "kubegpu" not in on(NODE, "ls", "/etc/apt/sources.list.d")
+        on(NODE, "apt-get", "update")
     finally:
         on(NODE, "rm", source)
 

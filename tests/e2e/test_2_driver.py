@@ -48,9 +48,23 @@ def test_a_driver_that_runs_is_not_replaced(older_driver: None, variables: dict[
     before = on(NODE, "dpkg-query", "-W")
     run = site("--limit", NODE, **variables)
     assert run.code != 0
-    assert f"Driver {OLDER} runs on this host" in run.messages
+    assert f"Driver {OLDER} (open kernel modules) runs on this host" in run.messages
     assert run.changed == []
     assert on(NODE, "dpkg-query", "-W") == before
+
+
+def test_packages_that_were_upgraded_under_a_running_driver(older_driver: None) -> None:
+    names = ["nvidia-driver-cuda", "nvidia-kernel-open-dkms", "nvidia-persistenced", "libnvidia-ml1"]
+    on(NODE, "apt-get", "--yes", "--only-upgrade", "install", *names)
+    assert "580.178.04" in on(NODE, "dpkg-query", "-W", "libnvidia-ml1")
+    run = site("--limit", NODE)
+    assert run.code != 0
+    assert "Verdict re" in run.messages, "it takes a reload or a reboot, and says so"
+    assert "580.178.04" in on(NODE, "dpkg-query", "-W", "libnvidia-ml1"), "it is not for us to undo it"
+    back = site("--limit", NODE, nvidia_driver_version=OLDER)
+    assert back.code == 0, back.messages
+    assert OLDER in on(NODE, "dpkg-query", "-W", "libnvidia-ml1")
+    assert site("--limit", NODE, nvidia_driver_version=OLDER).changed == []
 
 
 def test_a_run_killed_inside_the_package_manager_is_finished_by_the_next() -> None:
@@ -77,5 +91,5 @@ def test_a_run_killed_inside_the_package_manager_is_finished_by_the_next() -> No
     assert on(NODE, "dpkg", "--audit") != "", "the package manager was killed in the middle"
     finished = site("--limit", NODE)
     assert finished.code == 0, finished.messages
-    assert "Finish what a killed run left half-installed" in finished.changed_tasks
+    assert "Configure what is unpacked" in finished.changed_tasks
     assert allocatable(NODE) == {"nvidia.com/gpu": "1"}
