@@ -67,15 +67,15 @@ def test_packages_that_were_upgraded_under_a_running_driver(older_driver: None) 
     assert site("--limit", NODE, nvidia_driver_version=OLDER).changed == []
 
 
-def test_a_run_killed_inside_the_package_manager_is_finished_by_the_next() -> None:
+def killed_inside_dpkg() -> bool:
+    """Run the playbook on a bare host and kill it while packages are unpacked but not configured; False when it was faster."""
     recreate(NODE)
-    killed = threading.Event()
+    over = threading.Event()
 
     def kill() -> None:
-        # The unpacked but not yet configured state is what a kill leaves behind.
-        while not killed.is_set():
+        while not over.is_set():
             if "unpacked" in on(NODE, "dpkg-query", "-W", "-f", "${Status}\\n", "*nvidia*", check=False):
-                killed.set()
+                over.set()
                 subprocess.run(["pkill", "-9", "-f", "ansible-playbook site.yml"], check=False)
                 on(NODE, "sh", "-c", "pkill -9 apt-get; pkill -9 dpkg; pkill -9 -f AnsiballZ", check=False)
             time.sleep(0.02)
@@ -83,11 +83,14 @@ def test_a_run_killed_inside_the_package_manager_is_finished_by_the_next() -> No
     watcher = threading.Thread(target=kill)
     watcher.start()
     try:
-        run = site("--limit", NODE)
+        return site("--limit", NODE).code != 0
     finally:
-        killed.set()
+        over.set()
         watcher.join()
-    assert run.code != 0, "the run was killed"
+
+
+def test_a_run_killed_inside_the_package_manager_is_finished_by_the_next() -> None:
+    assert any(killed_inside_dpkg() for _attempt in range(3)), "the run was always faster"
     assert on(NODE, "dpkg", "--audit") != "", "the package manager was killed in the middle"
     finished = site("--limit", NODE)
     assert finished.code == 0, finished.messages
