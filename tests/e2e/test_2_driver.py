@@ -68,7 +68,7 @@ def test_packages_that_were_upgraded_under_a_running_driver(older_driver: None) 
 
 
 def killed_inside_dpkg() -> bool:
-    """Run the playbook on a bare host and kill it while packages are unpacked but not configured; False when it was faster."""
+    """Kill the playbook on a bare host while packages are unpacked but not configured; False when it was faster."""
     recreate(NODE)
     over = threading.Event()
 
