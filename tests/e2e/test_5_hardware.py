@@ -15,7 +15,7 @@ from pods import ended, log_uuids, pod
 from running import Run, allocatable, get, gpu_uuids, kubectl, on, site, until
 
 DAEMON_SET = ("-n", "kubegpu", "daemonset", "nvidia-device-plugin")
-SELECTOR = "app.kubernetes.io/name=nvidia-device-plugin"
+CLIENTS = "kubegpu.io/gpu-clients"
 PATH = "/spec/template/spec"
 
 
@@ -115,17 +115,18 @@ def test_a_node_whose_board_was_pulled_is_released(converged: Run) -> None:
 
 
 def restart_plugin(node: str) -> None:
-    """The plugin's pods anew, as their template says now; nothing is left of what the ones before wrote."""
+    """The plugin's pod anew, as its template says now, when nothing is left of what the one before did."""
+    kubectl("label", "node", node, f"{CLIENTS}=paused", "--overwrite")
+    until(lambda: not allocatable(node), "the plugin before is gone", 40)
     on(node, "sh", "-c", "rm -f /var/run/cdi/k8s.device-plugin*")
-    kubectl("delete", "pod", "-n", "kubegpu", "-l", SELECTOR, "--now")
+    kubectl("label", "node", node, f"{CLIENTS}=run", "--overwrite")
 
 
 def gpu_pod_works(node: str) -> bool:
     """Whether a pod on the node gets a GPU once the plugin has had time to start."""
     restart_plugin(node)
-    until(lambda: not allocatable(node), "the plugin before is gone", 40)
     with contextlib.suppress(AssertionError):
-        until(lambda: allocatable(node), "a GPU is advertised", 20)
+        until(lambda: allocatable(node), "a GPU is advertised", 25)
         with pod("field-needed", gpus=1, node=node) as name:
             return ended(name, 30) == "Succeeded"
     return False
