@@ -117,6 +117,14 @@ def test_after_all_repairs_nothing_is_left_to_do(converged: Run) -> None:
     assert run.changed == []
 
 
+def test_a_configuration_that_only_root_may_read(converged: Run) -> None:
+    for mode in ("600", "644"):
+        on(NODE, "chmod", mode, "/etc/containerd/config.toml")
+        run = site("--limit", NODE)
+        assert run.code == 0, run.messages
+        assert on(NODE, "stat", "-c", "%a", DROP_IN).strip() == mode, "the copy is as readable as the original"
+
+
 def runtime_start() -> str:
     return on(NODE, "systemctl", "show", "--property=ExecMainStartTimestampMonotonic", "containerd.service")
 
