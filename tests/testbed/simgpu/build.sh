@@ -31,10 +31,11 @@ build() {
   cd "$SRC/src"
   gcc -w -fPIC -c "$work/stubs.c" -o "$work/stubs.o"
   gcc "${flags[@]}" -fPIC -shared -pthread -Wl,-soname,libnvidia-ml.so.1 -Wl,--version-script="$work/exports" -Wl,-z,defs \
-    -o "$OUT/libnvidia-ml.so.$VERSION" nvml_*.c client.c board.c "$work/stubs.o"
+    -o "$OUT/libnvidia-ml.so.$VERSION" nvml_*.c client.c board.c mig.c faults.c "$work/stubs.o"
   gcc "${flags[@]}" -fPIC -shared -Wl,-soname,libcuda.so.1 -o "$OUT/libcuda.so.$VERSION" libcuda.c
   # Static, so that an image with nothing else in it can carry it.
-  gcc "${flags[@]}" -static -o "$OUT/simgpu" cli.c load.c server.c operations.c client.c board.c
+  gcc "${flags[@]}" -static -o "$OUT/simgpu" cli.c load.c server.c operations.c processes.c instances.c capabilities.c files.c \
+    client.c board.c mig.c faults.c
   gcc "${flags[@]}" -o "$OUT/nvidia-smi" smi.c client.c board.c
   gcc "${flags[@]}" -o "$OUT/nvidia-persistenced" persistenced.c client.c
   cp -r "$SRC/boards" "$OUT/boards"

@@ -9,7 +9,7 @@
 makes DIR/pci, what the node shows as /sys/bus/pci/devices, and DIR/boards, one file for each GPU: its profile
 (boards/BOARD.board), its address, and a UUID and serial number that follow from the node's name, the slot and the
 profile. Running it again replaces the hardware; a name "-" leaves a slot empty, so that the boards behind it keep
-their addresses.
+their addresses. BOARD@SLOT is the board that would be in that slot: "h100-80@1 h100-80@0" swaps two that were there.
 """
 
 from __future__ import annotations
@@ -34,26 +34,27 @@ OTHERS = {
 }
 
 
-def profile(name: str) -> dict[str, str]:
+def profile(name: str) -> list[tuple[str, str]]:
     """The lines of a profile; ends the program when there is none."""
     path = PROFILES / f"{name}.board"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in PROFILES.glob("*.board")))
         sys.exit(f"hardware.py: no board is called {name}; there are {known}")
     lines = (line.split("#")[0] for line in path.read_text().splitlines())
-    return {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines if "=" in line)}
+    return [(key.strip(), value.strip()) for key, _, value in (line.partition("=") for line in lines if "=" in line)]
 
 
-def board(node: str, slot: int, name: str) -> dict[str, str]:
+def board(node: str, slot: int, name: str) -> list[tuple[str, str]]:
     """A board in its slot. Addresses are two buses apart, as behind bridges."""
-    identity = hashlib.sha256(f"{node}/{slot}/{name}".encode()).digest()
-    return {
-        "address": f"0000:{FIRST_BUS + 2 * slot:02x}:00.0",
-        "uuid": f"GPU-{uuid.UUID(bytes=identity[:16], version=4)}",
-        "serial": f"165{int.from_bytes(identity[16:20], 'big'):010d}",
-        "numa_node": "0",
-        **profile(name),
-    }
+    name, _, made_for = name.partition("@")
+    identity = hashlib.sha256(f"{node}/{made_for or slot}/{name}".encode()).digest()
+    return [
+        ("address", f"0000:{FIRST_BUS + 2 * slot:02x}:00.0"),
+        ("uuid", f"GPU-{uuid.UUID(bytes=identity[:16], version=4)}"),
+        ("serial", f"165{int.from_bytes(identity[16:20], 'big'):010d}"),
+        ("numa_node", "0"),
+        *profile(name),
+    ]
 
 
 def function(data: dict[str, str]) -> dict[str, int]:
@@ -101,9 +102,10 @@ def main() -> None:
     empty(files)
     for address, values in OTHERS.items():
         write_function(pci / address, dict(zip(FUNCTION, values)))
-    for data in boards:
+    for lines in boards:
+        data = dict(lines)
         write_function(pci / data["address"], function(data))
-        (files / data["address"]).write_text("".join(f"{key} = {value}\n" for key, value in data.items()))
+        (files / data["address"]).write_text("".join(f"{key} = {value}\n" for key, value in lines))
 
 
 if __name__ == "__main__":

@@ -5,118 +5,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from simulated_node import VERSION, Node
 
 pytest.importorskip("pynvml")
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mount namespaces and device nodes need root")
-
-HERE = Path(__file__).parent
-VERSION = "580.178.04"
-
-# Private copies of what loading the driver changes. The node is ready when it says so.
-NODE = """
-set -e
-mount -t tmpfs tmpfs /run
-mkdir -p /var/lib/simgpu
-mount -t tmpfs tmpfs /var/lib/simgpu
-mount -t tmpfs tmpfs /var/log
-mkdir /run/dev
-cp -a /dev/null /dev/zero /dev/urandom /run/dev
-mount --bind /run/dev /dev
-mkdir /run/lib
-cp "$1/libnvidia-ml.so.$2" /run/lib/libnvidia-ml.so.1
-echo ready
-exec cat
-"""
-
-# What CDI puts into a container: the devices of GPU 1, the library and the socket; nothing else of the node.
-CONTAINER = """
-set -e
-mkdir -p /run/container
-mount -t tmpfs tmpfs /run/container
-mkdir /run/container/lib /run/container/nvidia-persistenced /run/container/dev
-cp -a /dev/null /dev/zero /dev/urandom /dev/nvidiactl /dev/nvidia1 /run/container/dev
-cp /run/lib/* /run/container/lib
-touch /run/container/nvidia-persistenced/socket
-mount --bind /run/nvidia-persistenced/socket /run/container/nvidia-persistenced/socket
-mount --bind /run/container/dev /dev
-mount --rbind /run/container /run
-exec "$@"
-"""
-
-
-class Node:
-    """A simulated node with the driver's files, not yet loaded."""
-
-    def __init__(self, build: Path) -> None:
-        self.build = build
-        self.environment = {**os.environ, "LD_LIBRARY_PATH": "/run/lib"}
-        self.anchor = subprocess.Popen(
-            ["unshare", "-m", "--propagation", "private", "bash", "-c", NODE, "node", str(build), VERSION],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert self.anchor.stdout and self.anchor.stdout.readline() == "ready\n"
-        self.plug("h100-80", "t4")
-
-    def command(self, *command: str) -> list[str]:
-        path = str(self.build / command[0])
-        return ["nsenter", "-m", "-t", str(self.anchor.pid), path if Path(path).exists() else command[0], *command[1:]]
-
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(self.command(*command), env=self.environment, capture_output=True, text=True, timeout=30)
-
-    def start(self, *command: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            self.command(*command), env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def plug(self, *boards: str) -> None:
-        assert not self.run(
-            sys.executable, str(HERE / "hardware.py"), "/var/lib/simgpu/hardware", "--node", "gpu-a", *boards
-        ).returncode
-
-    def load(self, *options: str) -> None:
-        done = self.run("simgpu", "load", *options)
-        assert done.returncode == 0, done.stderr
-
-    def nvml(self, code: str, inside: tuple[str, ...] = ()) -> Any:
-        """The value of an expression of pynvml's names, or the number of the error that came instead."""
-        program = "import json\nfrom pynvml import *\n"
-        program += f"try:\n nvmlInit()\n print(json.dumps({code}))\nexcept NVMLError as e: print(e.value)"
-        done = self.run(*inside, sys.executable, "-c", program)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    def in_container(self, *command: str) -> tuple[str, ...]:
-        own = ("unshare", "-m", "-p", "-f", "--mount-proc", "--propagation", "private")
-        return (*own, "bash", "-c", CONTAINER, "container", *command)
-
-    def stop(self) -> None:
-        self.run("simgpu", "unload", "--force")
-        self.anchor.communicate(timeout=10)
-
-
-@pytest.fixture(scope="module")
-def build() -> Path:
-    done = subprocess.run([HERE / "build.sh", VERSION], stdout=subprocess.PIPE, text=True, check=True)
-    return Path(done.stdout.strip())
-
-
-@pytest.fixture
-def node(build: Path) -> Iterator[Node]:
-    node = Node(build)
-    yield node
-    node.stop()
-
 
 UUIDS = "[nvmlDeviceGetUUID(nvmlDeviceGetHandleByIndex(i)) for i in range(nvmlDeviceGetCount())]"
 PIDS = "[p.pid for p in nvmlDeviceGetComputeRunningProcesses(nvmlDeviceGetHandleByIndex(%d))]"
@@ -210,7 +106,7 @@ def test_container_sees_its_gpu_and_its_process_is_seen_from_the_node(node: Node
     workload = node.start(*node.in_container(simgpu, "hold", uuids[1], "--", "sh", "-c", "echo holding; read end"))
     assert workload.stdout and workload.stdout.readline() == "holding\n"
     (pid,) = node.nvml(PIDS % 1)
-    assert Path(f"/proc/{pid}/comm").read_text() == "sh\n"
+    assert node.run("cat", f"/proc/{pid}/comm").stdout == "sh\n"
     assert node.nvml(PIDS % 0) == []
     assert node.run("simgpu", "unload").returncode == 1
     workload.communicate("end\n", timeout=10)

@@ -19,6 +19,8 @@ struct field {
     size_t at, size; /* size 0: a number */
 };
 
+#define MIG_PROFILE ((size_t)-1) /* a line for each */
+
 #define MEMBER(name) ((struct board *)0)->name
 #define TEXT(name) {#name, offsetof(struct board, name), sizeof(MEMBER(name))}
 #define NUMBER(name) {#name, offsetof(struct board, name), 0}
@@ -31,6 +33,7 @@ static const struct field profile[] = {
     NUMBER(power_limit_w), NUMBER(power_min_w), NUMBER(power_idle_w), NUMBER(clock_sm_mhz), NUMBER(clock_memory_mhz),
     NUMBER(pcie_generation), NUMBER(pcie_width), NUMBER(ecc), NUMBER(mig), NUMBER(mig_slices),
     NUMBER(copy_engines), NUMBER(decoders), NUMBER(encoders), NUMBER(jpegs), NUMBER(ofas), NUMBER(numa_node),
+    {"mig_profile", 0, MIG_PROFILE},
 };
 
 static const struct field running[] = {
@@ -38,7 +41,7 @@ static const struct field running[] = {
     NUMBER(lost), NUMBER(last_xid),
 };
 
-static const struct field inforom[] = {NUMBER(ecc_pending)};
+static const struct field inforom[] = {NUMBER(ecc_pending), NUMBER(mig_pending)};
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
@@ -52,9 +55,25 @@ static char *trim(char *text)
     return text;
 }
 
+static bool assign_mig_profile(struct board *board, const char *value)
+{
+    if (board->mig_profile_count == SIM_PROFILES)
+        return false;
+    struct mig_profile *new = &board->mig_profiles[board->mig_profile_count++];
+    int end = 0, more;
+    if (sscanf(value, "%19s %u %u %u %u %u %u %u %u %u %u %u %u %n", new->name, &new->number, &new->id, &new->slices, &new->limit, &new->memory_mb,
+               &new->multiprocessors, &new->copy_engines, &new->decoders, &new->encoders, &new->jpegs, &new->ofas, &new->size, &end) != 13)
+        return false;
+    for (unsigned start; sscanf(value += end, "%u%n", &start, &more) == 1 && start < 32; end = more + (value[more] == ','))
+        new->starts |= 1u << start;
+    return !*value && new->starts;
+}
+
 static bool assign(struct board *board, const struct field *field, const char *value)
 {
     void *place = (char *)board + field->at;
+    if (field->size == MIG_PROFILE)
+        return assign_mig_profile(board, value);
     if (field->size)
         return (size_t)snprintf(place, field->size, "%s", value) < field->size;
     char *end;
@@ -102,7 +121,7 @@ int board_read(const char *path, struct board *board)
         return -1;
     }
     for (size_t i = 0; i < COUNT(profile); i++) {
-        if (!(seen >> i & 1)) {
+        if (!(seen >> i & 1) && (profile[i].size != MIG_PROFILE || board->mig)) {
             fprintf(stderr, "%s: %s is missing\n", path, profile[i].key);
             return -1;
         }
@@ -115,6 +134,12 @@ static void inforom_path(const struct board *board, char *path, size_t size)
     snprintf(path, size, "%s/%s", SIM_INFOROM, board->uuid);
 }
 
+/* Only Ampere boards keep it without power. */
+bool mig_mode_is_kept(const struct board *board)
+{
+    return !strcmp(board->architecture, "ampere");
+}
+
 void board_recall(struct board *board)
 {
     char path[128];
@@ -123,6 +148,7 @@ void board_recall(struct board *board)
     board->ecc_pending = board->ecc;
     fields_read(path, board, inforom, COUNT(inforom), &seen);
     board->ecc_current = board->ecc_pending;
+    board->mig_current = board->mig_pending;
 }
 
 int board_remember(const struct board *board)
@@ -134,7 +160,8 @@ int board_remember(const struct board *board)
     if (!file)
         return -1;
     for (size_t i = 0; i < COUNT(inforom); i++)
-        fprintf(file, "%s = %u\n", inforom[i].key, *(const uint32_t *)((const char *)board + inforom[i].at));
+        if (strncmp(inforom[i].key, "mig", 3) || mig_mode_is_kept(board))
+            fprintf(file, "%s = %u\n", inforom[i].key, *(const uint32_t *)((const char *)board + inforom[i].at));
     return fclose(file) || rename(part, path) ? -1 : 0;
 }
 
@@ -142,6 +169,8 @@ static void print_fields(FILE *out, const struct board *board, const struct fiel
 {
     for (size_t i = 0; i < count; i++) {
         const char *place = (const char *)board + fields[i].at;
+        if (fields[i].size == MIG_PROFILE)
+            continue;
         if (fields[i].size)
             fprintf(out, ", \"%s\": \"%s\"", fields[i].key, place);
         else
@@ -172,15 +201,20 @@ bool address_parse(const char *text, unsigned *domain, unsigned *bus, unsigned *
     return !text[end] && function == 0 && *bus <= 0xff && *device <= 0x1f;
 }
 
-/* A device node that can be opened. There is no driver behind the number: "no such device" means that nobody forbade it. */
+/* There is no driver behind the number: "no such device" means that nobody forbade it. */
+bool node_opens(const char *path, int flags)
+{
+    int fd = open(path, flags | O_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 || errno == ENXIO || errno == ENODEV;
+}
+
 bool board_visible(unsigned minor)
 {
     char path[32];
     snprintf(path, sizeof path, "/dev/nvidia%u", minor);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0 || errno == ENXIO || errno == ENODEV;
+    return node_opens(path, O_RDWR);
 }
 
 int board_find(const struct state *state, const char *name)

@@ -4,6 +4,7 @@
  *
  * Asking the driver: over its socket on the node, or over the same socket where the container toolkit mounts it.
  */
+#define _GNU_SOURCE
 #include "state.h"
 
 #include <nvml.h>
@@ -40,36 +41,45 @@ static bool receive(int fd, void *data, size_t size)
     return true;
 }
 
-static int talk(enum operation operation, unsigned board, int64_t a, int64_t b, struct state *state, int *connection)
+static int talk(struct request request, struct state *state, uint32_t *result, int *connection)
 {
-    struct request request = {SIM_MAGIC, SIM_LAYOUT, operation, board, a, b};
-    struct answer answer;
+    struct answer answer = {0};
     int status, fd = dial(SIM_SOCKET);
     if (fd < 0)
         fd = dial(SIM_SHARED_SOCKET);
     if (fd < 0)
         return NVML_ERROR_DRIVER_NOT_LOADED;
+    request.magic = SIM_MAGIC;
+    request.layout = SIM_LAYOUT;
     if (send(fd, &request, sizeof request, MSG_NOSIGNAL) != sizeof request || !receive(fd, &answer, sizeof answer))
         status = NVML_ERROR_UNKNOWN;
     else if (answer.magic != SIM_MAGIC || answer.layout != SIM_LAYOUT)
         status = NVML_ERROR_LIB_RM_VERSION_MISMATCH;
     else
         status = receive(fd, state, sizeof *state) ? (int)answer.status : NVML_ERROR_UNKNOWN;
+    if (result)
+        *result = answer.result;
     if (connection && status == NVML_SUCCESS)
         *connection = fd;
     else
         close(fd);
+    usleep(answer.delay_ms * 1000);
     return status;
+}
+
+int sim_request(const struct request *request, struct state *state, uint32_t *result)
+{
+    return talk(*request, state, result, NULL);
 }
 
 int sim_ask(enum operation operation, unsigned board, int64_t a, int64_t b, struct state *state)
 {
-    return talk(operation, board, a, b, state, NULL);
+    struct request request = {.operation = operation, .board = board, .gi = SIM_NONE, .ci = SIM_NONE, .a = a, .b = b};
+    return talk(request, state, NULL, NULL);
 }
 
-int sim_connect(enum operation operation, struct state *state)
+int sim_connect(enum operation operation, struct state *state, int *connection)
 {
-    int connection = -1;
-    talk(operation, 0, 0, 0, state, &connection);
-    return connection;
+    struct request request = {.operation = operation, .gi = SIM_NONE, .ci = SIM_NONE};
+    return talk(request, state, NULL, connection);
 }

@@ -5,23 +5,20 @@
  * Loading and unloading the "kernel module": what appears on a node with it, in /proc, /dev and /sys, and the process that plays it.
  */
 #define _GNU_SOURCE
-#include "state.h"
+#include "driver.h"
 
 #include <nvml.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/magic.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -35,18 +32,6 @@ static const struct {
 } nodes[] = {
     {"/dev/nvidiactl", 195, 255}, {"/dev/nvidia-modeset", 195, 254}, {"/dev/nvidia-uvm", 234, 0}, {"/dev/nvidia-uvm-tools", 234, 1},
 };
-
-static void make_directories(const char *path)
-{
-    char part[128];
-    snprintf(part, sizeof part, "%s", path);
-    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        mkdir(part, 0755);
-        *slash = '/';
-    }
-    mkdir(part, 0755);
-}
 
 /* A file that the package put beside this program, such as "version". */
 static bool read_beside(const char *name, char *text, size_t size)
@@ -117,21 +102,6 @@ static int read_boards(struct state *state)
 
 /* --- what a node shows --- */
 
-static bool put(const char *path, const char *format, ...)
-{
-    va_list arguments;
-    FILE *file = fopen(path, "we");
-    if (!file) {
-        fprintf(stderr, "simgpu: %s: %s\n", path, strerror(errno));
-        return false;
-    }
-    va_start(arguments, format);
-    vfprintf(file, format, arguments);
-    va_end(arguments);
-    fclose(file);
-    return true;
-}
-
 static bool show_in_proc(const struct state *state)
 {
     struct statfs fs;
@@ -142,12 +112,12 @@ static bool show_in_proc(const struct state *state)
     }
     make_directories(PROC);
     bool open = !strcmp(state->flavour, "open");
-    if (!put(PROC "/version", "NVRM version: NVIDIA UNIX %s  %s  Release Build  (simgpu@testbed)\n"
+    if (!put_file(PROC "/version", "NVRM version: NVIDIA UNIX %s  %s  Release Build  (simgpu@testbed)\n"
                               "GCC version:  gcc version 14.2.0 (Debian 14.2.0-19)\n",
              open ? "Open Kernel Module for x86_64" : "x86_64 Kernel Module", state->driver_version) ||
         /* With ModifyDeviceFiles: 1 the container toolkit would mount a changed copy over this file in the container's own /proc, where
          * it does not exist, and no container would start. */
-        !put(PROC "/params", "ResmanDebugLevel: 4294967295\nRmLogonRC: 1\nModifyDeviceFiles: 0\nDeviceFileUID: 0\nDeviceFileGID: 0\n"
+        !put_file(PROC "/params", "ResmanDebugLevel: 4294967295\nRmLogonRC: 1\nModifyDeviceFiles: 0\nDeviceFileUID: 0\nDeviceFileGID: 0\n"
                              "DeviceFileMode: 438\nEnableMSI: 1\nPreserveVideoMemoryAllocations: 0\nEnableGpuFirmware: 18\nRegistryDwords: \"\"\n"))
         return false;
     for (unsigned minor = 0; minor < state->board_count; minor++) {
@@ -155,20 +125,10 @@ static bool show_in_proc(const struct state *state)
         snprintf(path, sizeof path, PROC "/gpus/%s", board->address);
         make_directories(path);
         strcat(path, "/information");
-        if (!put(path, "Model: \t\t %s\nIRQ:   \t\t %u\nGPU UUID: \t %s\nVideo BIOS: \t %s\nBus Type: \t PCIe\nDMA Size: \t 52 bits\n"
+        if (!put_file(path, "Model: \t\t %s\nIRQ:   \t\t %u\nGPU UUID: \t %s\nVideo BIOS: \t %s\nBus Type: \t PCIe\nDMA Size: \t 52 bits\n"
                        "DMA Mask: \t 0xfffffffffffff\nBus Location: \t %s\nDevice Minor: \t %u\nGPU Firmware: \t %s\nGPU Excluded:\t No\n",
                  board->name, 100 + minor, board->uuid, board->vbios, board->address, minor, open ? state->driver_version : "N/A"))
             return false;
-    }
-    return true;
-}
-
-static bool make_node(const char *path, unsigned major, unsigned minor)
-{
-    unlink(path);
-    if (mknod(path, S_IFCHR | 0666, makedev(major, minor)) || chmod(path, 0666)) {
-        fprintf(stderr, "simgpu: %s: %s\n", path, strerror(errno));
-        return false;
     }
     return true;
 }
@@ -178,10 +138,10 @@ static bool show_in_dev(const struct state *state)
     bool made = true;
     char path[32];
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
-        made &= make_node(nodes[i].path, nodes[i].major, nodes[i].minor);
+        made &= make_node(nodes[i].path, nodes[i].major, nodes[i].minor, 0666);
     for (unsigned minor = 0; minor < state->board_count; minor++) {
         snprintf(path, sizeof path, "/dev/nvidia%u", minor);
-        made &= make_node(path, 195, minor);
+        made &= make_node(path, 195, minor, 0666);
     }
     return made;
 }
@@ -196,17 +156,11 @@ static void show_in_sys(const struct state *state)
     }
 }
 
-static int delete(const char *path, const struct stat *info, int flag, struct FTW *walk)
-{
-    (void)info, (void)flag, (void)walk;
-    remove(path);
-    return 0;
-}
-
 static void hide(void)
 {
     char path[64];
-    nftw(PROC, delete, 8, FTW_DEPTH | FTW_PHYS);
+    remove_tree(PROC);
+    capabilities_unload();
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
         unlink(nodes[i].path);
     for (unsigned minor = 0; minor < SIM_BOARDS; minor++) {
@@ -324,7 +278,7 @@ int driver_load(const char *version)
     }
     if (start_server(&state))
         return 1;
-    if (!show_in_proc(&state) || !show_in_dev(&state)) {
+    if (!show_in_proc(&state) || !show_in_dev(&state) || !capabilities_load()) {
         driver_unload(true);
         return 1;
     }

@@ -9,40 +9,6 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* A handle is a number that says which board it means; bits above stay free for MIG instances. */
-#define HANDLE_TAG 0x53470000u
-
-nvmlDevice_t handle(unsigned minor)
-{
-    return (nvmlDevice_t)(uintptr_t)(HANDLE_TAG | (minor + 1));
-}
-
-unsigned minor_of(nvmlDevice_t device)
-{
-    return (unsigned)((uintptr_t)device & 0xffff) - 1;
-}
-
-nvmlReturn_t board_of(nvmlDevice_t device, struct board *board)
-{
-    struct state state;
-    CHECK(look(&state));
-    unsigned minor = minor_of(device);
-    if (((uintptr_t)device & ~(uintptr_t)0xffff) != HANDLE_TAG || minor >= state.board_count)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *board = state.boards[minor];
-    return board->lost ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
-}
-
-nvmlReturn_t handle_of(const struct state *state, unsigned minor, nvmlDevice_t *device)
-{
-    if (!device)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (state->boards[minor].lost)
-        return NVML_ERROR_GPU_IS_LOST;
-    *device = handle(minor);
-    return NVML_SUCCESS;
-}
-
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
 {
     struct state state;
@@ -80,10 +46,26 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device
     return nvmlDeviceGetHandleByIndex_v2(index, device);
 }
 
+static nvmlReturn_t mig_device_named(const char *uuid, nvmlDevice_t *device)
+{
+    struct state state;
+    unsigned minor;
+    CHECK(look(&state));
+    const struct compute_instance *instance = mig_device_find(&state, uuid, &minor);
+    if (!instance || !device)
+        return instance ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_NOT_FOUND;
+    if (state.boards[minor].lost)
+        return NVML_ERROR_GPU_IS_LOST;
+    *device = mig_handle(minor, instance->gi, instance->id);
+    return NVML_SUCCESS;
+}
+
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
 {
     if (!uuid)
         return NVML_ERROR_INVALID_ARGUMENT;
+    if (!strncmp(uuid, "MIG-", 4))
+        return mig_device_named(uuid, device);
     return strncmp(uuid, "GPU-", 4) ? NVML_ERROR_NOT_FOUND : named(uuid, NVML_ERROR_NOT_FOUND, device);
 }
 
@@ -111,14 +93,37 @@ nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *devic
 
 nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
 {
-    struct board board;
-    CHECK(board_of(device, &board));
+    struct view view;
+    CHECK(device_view(device, &view));
     if (!index)
         return NVML_ERROR_INVALID_ARGUMENT;
-    *index = 0;
-    for (unsigned minor = 0; minor < minor_of(device); minor++)
+    *index = view.ci ? view.ci->slot : 0;
+    for (unsigned minor = 0; !view.ci && minor < view.minor; minor++)
         *index += board_visible(minor);
     return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
+{
+    struct view view;
+    CHECK(device_view(device, &view));
+    if (!view.ci)
+        return put_text(name, length, view.board->name);
+    char instance[40], both[128];
+    mig_name(gpu_instance_profile(view.board, view.gi), view.ci->slices, instance, sizeof instance);
+    snprintf(both, sizeof both, "%s %s", view.board->name, instance);
+    return put_text(name, length, both);
+}
+
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
+{
+    struct view view;
+    CHECK(device_view(device, &view));
+    if (!view.ci)
+        return put_text(uuid, length, view.board->uuid);
+    char its[64];
+    mig_uuid(view.board, view.ci->gi, view.ci->id, its, sizeof its);
+    return put_text(uuid, length, its);
 }
 
 static nvmlDeviceArchitecture_t architecture(const char *name)
@@ -130,8 +135,6 @@ static nvmlDeviceArchitecture_t architecture(const char *name)
     return NVML_DEVICE_ARCH_UNKNOWN;
 }
 
-READS_TEXT(nvmlDeviceGetName, board.name)
-READS_TEXT(nvmlDeviceGetUUID, board.uuid)
 READS_TEXT(nvmlDeviceGetSerial, board.serial)
 READS_TEXT(nvmlDeviceGetVbiosVersion, board.vbios)
 READS_TEXT(nvmlDeviceGetBoardPartNumber, board.part_number)
@@ -150,21 +153,4 @@ nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major,
     struct board board;
     CHECK(board_of(device, &board));
     return major && minor && sscanf(board.compute_capability, "%d.%d", major, minor) == 2 ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
-}
-
-nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttributes_t *attributes)
-{
-    struct board board;
-    CHECK(board_of(device, &board));
-    if (!attributes)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *attributes = (nvmlDeviceAttributes_t){
-        .multiprocessorCount = board.multiprocessors, .sharedCopyEngineCount = board.copy_engines, .sharedDecoderCount = board.decoders,
-        .sharedEncoderCount = board.encoders, .sharedJpegCount = board.jpegs, .sharedOfaCount = board.ofas, .memorySizeMB = board.memory_mib};
-    return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetAttributes(nvmlDevice_t device, nvmlDeviceAttributes_t *attributes)
-{
-    return nvmlDeviceGetAttributes_v2(device, attributes);
 }

@@ -24,14 +24,13 @@ READS(nvmlDeviceGetSupportedEventTypes, unsigned long long, SUPPORTED)
 nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
 {
     struct state state;
-    CHECK(look(&state));
+    CHECK(ready());
     if (!set)
         return NVML_ERROR_INVALID_ARGUMENT;
     nvmlEventSet_t new = calloc(1, sizeof *new);
     if (!new)
         return NVML_ERROR_MEMORY;
-    new->connection = sim_connect(OP_WATCH, &state);
-    if (new->connection < 0) {
+    if (sim_connect(OP_WATCH, &state, &new->connection)) {
         free(new);
         return NVML_ERROR_UNKNOWN;
     }
@@ -72,7 +71,7 @@ nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsi
             return NVML_ERROR_UNKNOWN; /* the driver was unloaded */
         if (!(set->types[event.board] & nvmlEventTypeXidCriticalError))
             continue;
-        *data = (nvmlEventData_t){handle(event.board), nvmlEventTypeXidCriticalError, event.xid, 0xffffffff, 0xffffffff};
+        *data = (nvmlEventData_t){handle(event.board), nvmlEventTypeXidCriticalError, event.xid, event.gi, event.ci};
         return NVML_SUCCESS;
     }
     return NVML_ERROR_TIMEOUT;

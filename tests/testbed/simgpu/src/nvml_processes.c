@@ -6,22 +6,20 @@
  */
 #include "library.h"
 
-/* Fills count entries, of the old structure when it is smaller; says how many there are. */
+/* Fills count entries, of the old structure when it is smaller; says how many there are. A GPU lists its instances' processes, too. */
 static nvmlReturn_t processes(nvmlDevice_t device, enum use use, unsigned int *count, void *infos, size_t size)
 {
-    struct board board;
-    struct state state;
-    CHECK(board_of(device, &board));
-    CHECK(look(&state));
+    struct view view;
+    CHECK(device_view(device, &view));
     if (!count || (*count && !infos))
         return NVML_ERROR_INVALID_ARGUMENT;
     unsigned room = *count;
     *count = 0;
-    for (unsigned i = 0; i < state.process_count; i++) {
-        const struct process *process = &state.processes[i];
-        if (process->use != use || process->board != minor_of(device))
+    for (unsigned i = 0; i < view.state.process_count; i++) {
+        const struct process *process = &view.state.processes[i];
+        if (process->use != use || process->board != view.minor || (view.ci && (process->gi != view.ci->gi || process->ci != view.ci->id)))
             continue;
-        nvmlProcessInfo_t info = {(unsigned)process->pid, process->memory_mib * 1024ULL * 1024, 0xffffffff, 0xffffffff};
+        nvmlProcessInfo_t info = {(unsigned)process->pid, process->memory_mib * 1024ULL * 1024, process->gi, process->ci};
         if (*count < room)
             memcpy((char *)infos + *count * size, &info, size);
         ++*count;

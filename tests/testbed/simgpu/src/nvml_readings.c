@@ -6,46 +6,48 @@
  */
 #include "library.h"
 
+#include <stdlib.h>
+
 #define MIB (1024ULL * 1024)
 
-static nvmlReturn_t memory_of(nvmlDevice_t device, struct board *board, unsigned long long *allocated)
+/* Of a GPU, or of the GPU instance that a MIG device is in: compute instances share it. */
+static nvmlReturn_t memory_of(nvmlDevice_t device, nvmlMemory_t *memory, unsigned long long *reserved)
 {
-    struct state state;
-    CHECK(board_of(device, board));
-    CHECK(look(&state));
-    *allocated = 0;
-    for (unsigned i = 0; i < state.process_count; i++)
-        if (state.processes[i].use != USE_CLIENT && state.processes[i].board == minor_of(device))
-            *allocated += state.processes[i].memory_mib * MIB;
+    struct view view;
+    CHECK(device_view(device, &view));
+    *reserved = view.gi ? 0 : view.board->reserved_mib * MIB;
+    memory->total = (view.gi ? gpu_instance_profile(view.board, view.gi)->memory_mb : view.board->memory_mib) * MIB;
+    memory->used = 0;
+    for (unsigned i = 0; i < view.state.process_count; i++) {
+        const struct process *process = &view.state.processes[i];
+        if (process->board == view.minor && (!view.gi || process->gi == view.gi->id))
+            memory->used += process->memory_mib * MIB;
+    }
+    memory->free = memory->total - *reserved - memory->used;
     return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
-    struct board board;
-    unsigned long long allocated;
-    CHECK(memory_of(device, &board, &allocated));
+    unsigned long long reserved;
     if (!memory)
         return NVML_ERROR_INVALID_ARGUMENT;
-    memory->total = board.memory_mib * MIB;
-    memory->used = board.reserved_mib * MIB + allocated;
-    memory->free = memory->total - memory->used;
+    CHECK(memory_of(device, memory, &reserved));
+    memory->used += reserved;
     return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
-    struct board board;
-    unsigned long long allocated;
-    CHECK(memory_of(device, &board, &allocated));
+    nvmlMemory_t now;
     if (!memory)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (memory->version != nvmlMemory_v2)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    memory->total = board.memory_mib * MIB;
-    memory->reserved = board.reserved_mib * MIB;
-    memory->used = allocated;
-    memory->free = memory->total - memory->reserved - memory->used;
+    CHECK(memory_of(device, &now, &memory->reserved));
+    memory->total = now.total;
+    memory->used = now.used;
+    memory->free = now.free;
     return NVML_SUCCESS;
 }
 
@@ -65,6 +67,8 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
     CHECK(board_of(device, &board));
     if (!utilization)
         return NVML_ERROR_INVALID_ARGUMENT;
+    if (board.mig_current)
+        return NVML_ERROR_NOT_SUPPORTED;
     *utilization = (nvmlUtilization_t){0, 0};
     return NVML_SUCCESS;
 }
@@ -164,10 +168,8 @@ nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *correc
                                        unsigned int *failed)
 {
     struct board board;
-    nvmlDeviceArchitecture_t generation;
     CHECK(board_of(device, &board));
-    CHECK(nvmlDeviceGetArchitecture(device, &generation));
-    if (generation < NVML_DEVICE_ARCH_AMPERE)
+    if (strtod(board.compute_capability, NULL) < 8)
         return NVML_ERROR_NOT_SUPPORTED;
     if (!corrected || !uncorrected || !pending || !failed)
         return NVML_ERROR_INVALID_ARGUMENT;

@@ -8,9 +8,10 @@
 
 static nvmlReturn_t change(nvmlDevice_t device, enum operation operation, int64_t value)
 {
-    struct board board;
     struct state state;
-    CHECK(board_of(device, &board));
+    CHECK(ready());
+    if (gi_of(device) != SIM_NONE)
+        return NVML_ERROR_NOT_SUPPORTED;
     return (nvmlReturn_t)sim_ask(operation, minor_of(device), value, 0, &state);
 }
 

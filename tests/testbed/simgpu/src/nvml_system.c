@@ -4,6 +4,7 @@
  *
  * NVML: start, end, and what concerns no single GPU.
  */
+#define _GNU_SOURCE
 #include "library.h"
 
 #include <errno.h>
@@ -14,7 +15,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned users;
-static int connection = -1; /* makes us a client of the driver, as an open /dev/nvidiactl would */
+static int connection = -1;       /* makes us a client of the driver, as an open /dev/nvidiactl would */
+static int nodes[1 + SIM_BOARDS]; /* shows us as one in /proc/PID/fd */
 
 /* The module's version as /proc shows it; containers do not have that file and must believe the state. */
 static void loaded_version(const struct state *state, char *version, size_t size)
@@ -30,6 +32,15 @@ static void loaded_version(const struct state *state, char *version, size_t size
     fclose(file);
 }
 
+static void keep_nodes_open(void)
+{
+    char path[32] = "/dev/nvidiactl";
+    for (unsigned i = 0; i < 1 + SIM_BOARDS; i++) {
+        nodes[i] = i == 0 || board_visible(i - 1) ? open(path, O_PATH | O_CLOEXEC) : -1;
+        snprintf(path, sizeof path, "/dev/nvidia%u", i);
+    }
+}
+
 static nvmlReturn_t attach(void)
 {
     static struct state state;
@@ -42,12 +53,14 @@ static nvmlReturn_t attach(void)
     else if (errno != ENXIO && errno != ENODEV)
         return NVML_ERROR_DRIVER_NOT_LOADED;
 
-    CHECK((nvmlReturn_t)sim_ask(OP_LOOK, 0, 0, 0, &state));
+    CHECK((nvmlReturn_t)sim_connect(OP_OPEN, &state, &connection));
     loaded_version(&state, version, sizeof version);
-    if (strcmp(version, SIM_VERSION))
+    if (strcmp(version, SIM_VERSION)) {
+        close(connection);
         return NVML_ERROR_LIB_RM_VERSION_MISMATCH;
-    connection = sim_connect(OP_OPEN, &state);
-    return connection < 0 ? NVML_ERROR_DRIVER_NOT_LOADED : NVML_SUCCESS;
+    }
+    keep_nodes_open();
+    return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
@@ -78,19 +91,28 @@ nvmlReturn_t nvmlShutdown(void)
     pthread_mutex_lock(&lock);
     if (users) {
         status = NVML_SUCCESS;
-        if (!--users)
+        if (!--users) {
             close(connection);
+            for (unsigned i = 0; i < 1 + SIM_BOARDS; i++)
+                close(nodes[i]);
+        }
     }
     pthread_mutex_unlock(&lock);
     return status;
 }
 
-nvmlReturn_t look(struct state *state)
+nvmlReturn_t ready(void)
 {
     pthread_mutex_lock(&lock);
-    bool ready = users > 0;
+    bool initialized = users > 0;
     pthread_mutex_unlock(&lock);
-    return ready ? (nvmlReturn_t)sim_ask(OP_LOOK, 0, 0, 0, state) : NVML_ERROR_UNINITIALIZED;
+    return initialized ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
+}
+
+nvmlReturn_t look(struct state *state)
+{
+    CHECK(ready());
+    return (nvmlReturn_t)sim_ask(OP_READ, SIM_BOARDS, 0, 0, state);
 }
 
 const char *nvmlErrorString(nvmlReturn_t result)

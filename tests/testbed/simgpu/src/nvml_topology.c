@@ -97,9 +97,12 @@ nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int size,
 
 static nvmlReturn_t both(nvmlDevice_t first, nvmlDevice_t second, const void *result)
 {
-    struct board board;
-    CHECK(board_of(first, &board));
-    CHECK(board_of(second, &board));
+    struct view view;
+    CHECK(gpu_view(first, &view));
+    if (minor_of(second) >= view.state.board_count)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (view.state.boards[minor_of(second)].lost)
+        return NVML_ERROR_GPU_IS_LOST;
     return result ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
 

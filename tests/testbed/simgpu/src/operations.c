@@ -4,17 +4,17 @@
  *
  * What the driver does when it is asked to. Only the server calls this, so nothing here needs a lock.
  */
-#include "state.h"
+#include "driver.h"
 
 #include <nvml.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The operations that the log counts. */
 static const char *const names[OP_COUNT] = {
     [OP_HOLD] = "hold", [OP_SET_COMPUTE_MODE] = "set_compute_mode", [OP_SET_PERSISTENCE] = "set_persistence_mode",
-    [OP_SET_ECC] = "set_ecc_mode", [OP_RESET] = "reset", [OP_XID] = "xid", [OP_LOSE] = "lose", [OP_RESTORE] = "restore",
-    [OP_UNLOAD] = "unload",
+    [OP_SET_ECC] = "set_ecc_mode", [OP_SET_MIG] = "set_mig_mode", [OP_CREATE_GI] = "create_gpu_instance",
+    [OP_DESTROY_GI] = "destroy_gpu_instance", [OP_CREATE_CI] = "create_compute_instance", [OP_DESTROY_CI] = "destroy_compute_instance",
+    [OP_RESET] = "reset", [OP_XID] = "xid", [OP_LOSE] = "lose", [OP_RESTORE] = "restore", [OP_FAULT] = "fault",
+    [OP_CLEAR_FAULTS] = "clear_faults", [OP_UNLOAD] = "unload",
 };
 
 const char *operation_name(enum operation operation)
@@ -22,79 +22,13 @@ const char *operation_name(enum operation operation)
     return names[operation];
 }
 
-/* The start time of a process in ticks and its name; 0 when there is none. A name may contain anything, so the line is read from behind. */
-static uint64_t identify(pid_t pid, char *name, size_t size)
+static uint32_t set_compute_mode(struct board *board, int64_t mode)
 {
-    char path[32], line[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return 0;
-    line[fread(line, 1, sizeof line - 1, file)] = 0;
-    fclose(file);
-    char *open = strchr(line, '('), *place = strrchr(line, ')');
-    if (!open || !place || place[1] != ' ' || place[2] == 'Z') /* a zombie has closed its files */
-        return 0;
-    snprintf(name, size, "%.*s", (int)(place - open - 1), open + 1);
-    for (int field = 2; place && field < 22; field++)
-        place = strchr(place + 1, ' ');
-    return place ? strtoull(place, NULL, 10) : 0;
-}
-
-void process_add(struct state *state, pid_t pid, int connection, enum use use, unsigned board, unsigned memory_mib)
-{
-    if (state->process_count == SIM_PROCESSES)
-        return;
-    struct process *process = &state->processes[state->process_count++];
-    *process = (struct process){.pid = pid, .connection = connection, .use = use, .board = board, .memory_mib = memory_mib};
-    process->started = identify(pid, process->name, sizeof process->name);
-}
-
-static void process_drop(struct state *state, unsigned i)
-{
-    state->process_count--;
-    memmove(&state->processes[i], &state->processes[i + 1], (state->process_count - i) * sizeof(struct process));
-}
-
-void process_remove(struct state *state, int connection)
-{
-    for (unsigned i = state->process_count; i-- > 0;)
-        if (state->processes[i].connection == connection)
-            process_drop(state, i);
-}
-
-void process_prune(struct state *state)
-{
-    for (unsigned i = state->process_count; i-- > 0;) {
-        struct process *process = &state->processes[i];
-        if (identify(process->pid, process->name, sizeof process->name) != process->started && process->connection < 0)
-            process_drop(state, i);
-    }
-}
-
-static bool held(const struct state *state, unsigned board)
-{
-    for (unsigned i = 0; i < state->process_count; i++)
-        if (state->processes[i].use != USE_CLIENT && state->processes[i].board == board)
-            return true;
-    return false;
-}
-
-static uint32_t hold(struct state *state, const struct request *request, pid_t pid)
-{
-    const struct board *board = &state->boards[request->board];
-    uint32_t used = board->reserved_mib;
-    if (board->compute_mode == NVML_COMPUTEMODE_PROHIBITED ||
-        (board->compute_mode == NVML_COMPUTEMODE_EXCLUSIVE_PROCESS && held(state, request->board)))
-        return NVML_ERROR_IN_USE;
-    for (unsigned i = 0; i < state->process_count; i++)
-        if (state->processes[i].board == request->board)
-            used += state->processes[i].memory_mib;
-    if (used + request->b > board->memory_mib)
-        return NVML_ERROR_MEMORY;
-    if (state->process_count == SIM_PROCESSES)
-        return NVML_ERROR_INSUFFICIENT_RESOURCES;
-    process_add(state, pid, -1, (enum use)request->a, request->board, (unsigned)request->b);
+    if (mode == NVML_COMPUTEMODE_EXCLUSIVE_THREAD)
+        return NVML_ERROR_NOT_SUPPORTED;
+    if (mode < 0 || mode >= NVML_COMPUTEMODE_COUNT)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    board->compute_mode = (uint32_t)mode;
     return NVML_SUCCESS;
 }
 
@@ -108,60 +42,64 @@ static uint32_t set_ecc(struct board *board, uint32_t enabled)
 
 static uint32_t reset(struct state *state, unsigned minor)
 {
-    struct board *board = &state->boards[minor];
     for (unsigned i = 0; i < state->process_count; i++)
         if (state->processes[i].use == USE_CLIENT || state->processes[i].board == minor)
             return NVML_ERROR_IN_USE;
-    board->ecc_current = board->ecc_pending;
-    board->last_xid = 0;
+    if (fault_active(state, minor, FAULT_INVISIBLE_CLIENT))
+        return NVML_ERROR_IN_USE;
+    /* A virtual machine's reset reports success and does not reach the board. */
+    if (!fault_active(state, minor, FAULT_PASSTHROUGH) || !mig_mode_is_kept(&state->boards[minor]))
+        board_restart(&state->boards[minor], minor);
     return NVML_SUCCESS;
 }
 
-uint32_t operate(struct state *state, const struct request *request, pid_t pid, uid_t uid)
+static uint32_t perform(struct state *state, const struct request *request, pid_t pid, struct outcome *outcome)
 {
     struct board *board = &state->boards[request->board];
-    uint32_t a = (uint32_t)request->a;
+    switch (request->operation) {
+    case OP_HOLD: return process_hold(state, request, pid);
+    case OP_SET_COMPUTE_MODE: return set_compute_mode(board, request->a);
+    case OP_SET_PERSISTENCE: board->persistence = request->a != 0; break;
+    case OP_SET_ECC: return set_ecc(board, request->a != 0);
+    case OP_SET_MIG: return mig_set_mode(state, request, pid, outcome);
+    case OP_CREATE_GI: return mig_create_gi(state, request, outcome);
+    case OP_DESTROY_GI: return mig_destroy_gi(state, request, outcome);
+    case OP_CREATE_CI: return mig_create_ci(state, request, outcome);
+    case OP_DESTROY_CI: return mig_destroy_ci(state, request, outcome);
+    case OP_RESET: return reset(state, request->board);
+    case OP_XID: board->last_xid = (uint32_t)request->a; break;
+    case OP_LOSE: board->lost = 1, board->last_xid = 79; break;
+    case OP_RESTORE: board->lost = board->last_xid = 0; break;
+    }
+    return NVML_SUCCESS;
+}
 
-    if (request->operation == OP_LOOK || request->operation == OP_OPEN || request->operation == OP_WATCH)
+uint32_t operate(struct state *state, const struct request *request, pid_t pid, uid_t uid, struct outcome *outcome)
+{
+    switch (request->operation) {
+    case OP_LOOK:
+    case OP_READ:
+    case OP_OPEN:
+    case OP_WATCH:
         return NVML_SUCCESS;
-    if (request->operation == OP_UNLOAD) {
+    case OP_HOLD:
+        break;
+    default:
         if (uid)
             return NVML_ERROR_NO_PERMISSION;
-        return state->process_count && !a ? NVML_ERROR_IN_USE : NVML_SUCCESS;
     }
-    if (request->operation >= OP_COUNT || request->board >= state->board_count)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (request->operation != OP_HOLD && uid)
-        return NVML_ERROR_NO_PERMISSION;
-    if (board->lost && request->operation != OP_RESTORE)
-        return NVML_ERROR_GPU_IS_LOST;
-
     switch (request->operation) {
-    case OP_HOLD:
-        return hold(state, request, pid);
-    case OP_SET_COMPUTE_MODE:
-        if (a == NVML_COMPUTEMODE_EXCLUSIVE_THREAD)
-            return NVML_ERROR_NOT_SUPPORTED;
-        if (a >= NVML_COMPUTEMODE_COUNT)
-            return NVML_ERROR_INVALID_ARGUMENT;
-        board->compute_mode = a;
-        return NVML_SUCCESS;
-    case OP_SET_PERSISTENCE:
-        board->persistence = a != 0;
-        return NVML_SUCCESS;
-    case OP_SET_ECC:
-        return set_ecc(board, a != 0);
-    case OP_RESET:
-        return reset(state, request->board);
-    case OP_XID:
-        board->last_xid = a;
-        return NVML_SUCCESS;
-    case OP_LOSE:
-        board->lost = 1;
-        board->last_xid = 79;
-        return NVML_SUCCESS;
-    default: /* OP_RESTORE */
-        board->lost = board->last_xid = 0;
+    case OP_UNLOAD:
+        return state->process_count && !request->a ? NVML_ERROR_IN_USE : NVML_SUCCESS;
+    case OP_FAULT:
+        return fault_set(state, request);
+    case OP_CLEAR_FAULTS:
+        state->fault_count = 0;
         return NVML_SUCCESS;
     }
+    if (request->board >= state->board_count)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (state->boards[request->board].lost && request->operation != OP_RESTORE)
+        return NVML_ERROR_GPU_IS_LOST;
+    return perform(state, request, pid, outcome);
 }

@@ -34,6 +34,16 @@ static int persist(bool enabled)
     return 0;
 }
 
+/* For those who look into /proc/PID/fd. */
+static void open_nodes(void)
+{
+    char path[32] = "/dev/nvidiactl";
+    for (unsigned i = 0; i <= state.board_count; i++) {
+        (void)!open(path, O_PATH | O_CLOEXEC);
+        snprintf(path, sizeof path, "/dev/nvidia%u", i);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
@@ -81,11 +91,12 @@ int main(int argc, char **argv)
         setsid();
     }
 
-    int connection = sim_connect(OP_OPEN, &state); /* from now on unloading the driver is refused */
-    if (connection < 0) {
+    int connection; /* from now on unloading the driver is refused */
+    if (sim_connect(OP_OPEN, &state, &connection)) {
         fprintf(stderr, "nvidia-persistenced: failed to open the NVIDIA driver: is it loaded?\n");
         return 1;
     }
+    open_nodes();
     int status = persist(enabled);
     if (status) {
         fprintf(stderr, "nvidia-persistenced: cannot set persistence mode: NVML status %d\n", status);

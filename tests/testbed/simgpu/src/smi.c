@@ -181,6 +181,21 @@ static bool wanted(nvmlDevice_t device, const char *id)
     return status == NVML_SUCCESS && named == device;
 }
 
+static void list_mig_devices(nvmlDevice_t gpu)
+{
+    unsigned most = 0;
+    CALL(nvmlDeviceGetMaxMigDeviceCount, gpu, &most);
+    for (unsigned i = 0; i < most; i++) {
+        char name[96], uuid[96];
+        nvmlDevice_t device;
+        if (CALL(nvmlDeviceGetMigDeviceHandleByIndex, gpu, i, &device) != NVML_SUCCESS)
+            continue;
+        CALL(nvmlDeviceGetName, device, name, sizeof name);
+        CALL(nvmlDeviceGetUUID, device, uuid, sizeof uuid);
+        printf("  %-15s Device %2u: (UUID: %s)\n", strstr(name, "MIG "), i, uuid);
+    }
+}
+
 static int list(const char *id)
 {
     int lost = 0;
@@ -194,7 +209,7 @@ static int list(const char *id)
         CALL(nvmlDeviceGetName, device, name, sizeof name);
         CALL(nvmlDeviceGetUUID, device, uuid, sizeof uuid);
         if (wanted(device, id))
-            printf("GPU %u: %s (UUID: %s)\n", i, name, uuid);
+            printf("GPU %u: %s (UUID: %s)\n", i, name, uuid), list_mig_devices(device);
     }
     return lost;
 }
@@ -270,15 +285,28 @@ static int table(void)
     return lost;
 }
 
+/* Whether a list such as "0,GPU-...,0000:1a:00.0" names the board; no list names every one. */
+static bool listed(const struct state *state, int minor, const char *ids)
+{
+    char copy[1024], *rest = copy, *id;
+    if (!ids)
+        return true;
+    snprintf(copy, sizeof copy, "%s", ids);
+    while ((id = strsep(&rest, ",")))
+        if (board_find(state, id) == minor)
+            return true;
+    return false;
+}
+
 /* NVML has no call for this; nvidia-smi asks the driver. */
-static int reset(const char *id)
+static int reset(const char *ids)
 {
     static struct state state;
-    nvmlReturn_t result = CALL(nvmlShutdown); /* or we would be in our own way */
+    nvmlReturn_t result = CALL(nvmlShutdown), failure = NVML_SUCCESS; /* or we would be in our own way */
     result = (nvmlReturn_t)sim_ask(OP_LOOK, 0, 0, 0, &state);
     int done = 0;
-    for (int minor = 0; result == NVML_SUCCESS && minor < (int)state.board_count; minor++) {
-        if (id && board_find(&state, id) != minor)
+    for (int minor = 0; result != NVML_ERROR_DRIVER_NOT_LOADED && minor < (int)state.board_count; minor++) {
+        if (!listed(&state, minor, ids))
             continue;
         done++;
         result = (nvmlReturn_t)sim_ask(OP_RESET, (unsigned)minor, 0, 0, &state);
@@ -288,12 +316,13 @@ static int reset(const char *id)
             printf("Unable to reset GPU 0000%s: %s\n", state.boards[minor].address, CALL(nvmlErrorString, result));
         else
             printf("GPU 0000%s was successfully reset.\n", state.boards[minor].address);
+        failure = result != NVML_SUCCESS ? result : failure;
     }
     if (!done)
         printf("No devices were found\n");
-    else if (result == NVML_SUCCESS)
+    else if (failure == NVML_SUCCESS)
         printf("All done.\n");
-    return done ? (int)result : 6;
+    return done ? (int)failure : 6;
 }
 
 int main(int argc, char **argv)
