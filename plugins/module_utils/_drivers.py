@@ -15,7 +15,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ._files import content, first_line
-from ._processes import Process, holding
+from ._processes import holding
 
 # Where distributions and NVIDIA's packages put libraries; the dynamic loader takes the first that has the name.
 LIBRARY_DIRECTORIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
@@ -200,7 +200,7 @@ def _is_device(path: str) -> bool:
 
 
 def _holders(proc: str, sys_module: str) -> list[str] | None:
-    processes: list[Process] | None = holding("/dev/nvidia", proc)
+    processes = holding("/dev/nvidia", proc)
     if processes is None:
         return None
     names = [f"{process.command} (pid {process.pid})" for process in processes if process.command not in OWN_DAEMONS]

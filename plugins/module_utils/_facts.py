@@ -12,8 +12,9 @@ import dataclasses
 import re
 import typing as t
 
-from . import _drivers, _host, _nvml, _packages, _pci, _toolkit
+from . import _drivers, _host, _nvml, _nvml_mig, _packages, _pci, _toolkit
 from ._commands import RunCommand
+from ._mig.model import GpuInstance, compute_name
 from ._processes import command_of
 from ._runtime.daemons import find_daemons
 
@@ -109,7 +110,7 @@ def read_nvml(
         with _nvml.session(load_binding()) as session:
             versions = session.versions()
             nvml.update(driver_version=versions.driver, library_version=versions.library, cuda_version=versions.cuda)
-            gpus = session.gpus()
+            gpus = _nvml_mig.gpus(session)
         nvml["status"] = "ok"
     except _nvml.BindingMissing as exc:
         nvml.update(status="binding_missing", message=str(exc))
@@ -120,7 +121,7 @@ def read_nvml(
         if nvml["status"] == "binding_missing" or not reasons:
             reasons.append(nvml["message"])
         return nothing
-    place_lost(gpus, [function.address for function in usable])
+    _nvml.place_lost(gpus, [function.address for function in usable])
     missing = sorted({function.address for function in usable} - {gpu.pci_address for gpu in gpus})
     if missing:
         reasons.append(f"NVML does not show the GPU at {', '.join(missing)}; look for NVRM lines in the kernel log.")
@@ -131,18 +132,6 @@ def read_nvml(
         "gpus": [_gpu(gpu, boards.get(gpu.pci_address or "", _pci.Board()), proc) for gpu in gpus],
         "missing": missing,
     }
-
-
-def place_lost(gpus: list[_nvml.Gpu], addresses: list[str]) -> None:
-    """Gives GPUs that could not name themselves the PCI addresses that are left over, as far as there is no doubt.
-
-    NVML numbers GPUs in the order of their addresses, so as many nameless ones as addresses left match in order.
-    """
-    nameless = [gpu for gpu in gpus if gpu.pci_address is None]
-    left = sorted(set(addresses) - {gpu.pci_address for gpu in gpus if gpu.pci_address})
-    if len(nameless) == len(left):
-        for gpu, address in zip(nameless, left):
-            gpu.pci_address = address
 
 
 def _gpu(gpu: _nvml.Gpu, board: _pci.Board, proc: str) -> dict[str, t.Any]:
@@ -158,7 +147,11 @@ def _gpu(gpu: _nvml.Gpu, board: _pci.Board, proc: str) -> dict[str, t.Any]:
         "generation": gpu.generation or board.generation,
         "memory_mib": gpu.memory_mib,
         "serial": gpu.serial,
-        "mig": {"current": gpu.mig_current, "pending": gpu.mig_pending},
+        "mig": {
+            "current": gpu.mig_current,
+            "pending": gpu.mig_pending,
+            "instances": None if gpu.mig_instances is None else [_instance(each) for each in gpu.mig_instances],
+        },
         "compute_mode": gpu.compute_mode,
         "persistence": gpu.persistence,
         "ecc": {"current": gpu.ecc_current, "pending": gpu.ecc_pending},
@@ -166,4 +159,16 @@ def _gpu(gpu: _nvml.Gpu, board: _pci.Board, proc: str) -> dict[str, t.Any]:
         if gpu.processes is None
         else [{**dataclasses.asdict(each), "command": command_of(each.pid, proc)} for each in gpu.processes],
         "error": dataclasses.asdict(gpu.error) if gpu.error else None,
+    }
+
+
+def _instance(instance: GpuInstance) -> dict[str, t.Any]:
+    return {
+        "id": instance.id,
+        "profile": instance.profile,
+        "start": instance.start,
+        "compute_instances": [
+            {"id": each.id, "profile": compute_name(instance.profile, each.slices), "uuid": each.uuid}
+            for each in instance.compute
+        ],
     }

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from . import _python
 from ._errors import KubegpuError
+from ._mig.model import GpuInstance
 from ._pci import normal_address
 
 # Any object with the functions of nvidia-ml-py's module pynvml.
@@ -82,6 +83,11 @@ ERRORS: dict[int, tuple[str, str]] = {
 # One attribute without an answer; the GPU itself is well.
 UNANSWERED = frozenset({3, 4, 7, 13, 21, 25})
 
+FUNCTION_NOT_FOUND, RESET_REQUIRED, IN_USE = 13, 16, 19
+
+# What nvml.h calls an instance id of a process that is in none.
+NO_INSTANCE = 0xFFFFFFFF
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -111,6 +117,8 @@ class Versions:
 class GpuProcess:
     pid: int
     type: str
+    gpu_instance: int | None = None
+    compute_instance: int | None = None
 
 
 @dataclass
@@ -127,6 +135,7 @@ class Gpu:
     serial: str | None = None
     mig_current: str | None = None
     mig_pending: str | None = None
+    mig_instances: tuple[GpuInstance, ...] | None = None
     compute_mode: str | None = None
     persistence: bool | None = None
     ecc_current: bool | None = None
@@ -180,24 +189,24 @@ class Session:
     """A running NVML. Use it through session()."""
 
     def __init__(self, binding: Binding) -> None:
-        self._binding = binding
+        self.binding = binding
 
     def versions(self) -> Versions:
-        cuda = self._ask("nvmlSystemGetCudaDriverVersion_v2")
+        cuda = self.ask("nvmlSystemGetCudaDriverVersion_v2")
         return Versions(
-            driver=self._ask("nvmlSystemGetDriverVersion"),
-            library=self._ask("nvmlSystemGetNVMLVersion"),
+            driver=self.ask("nvmlSystemGetDriverVersion"),
+            library=self.ask("nvmlSystemGetNVMLVersion"),
             cuda=f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None,
         )
 
     def gpus(self) -> list[Gpu]:
         """All GPUs by index; one that fails keeps its place, so that no other is taken for it."""
-        return [self._gpu(index) for index in range(_call(self._binding, self._binding.nvmlDeviceGetCount))]
+        return [self._gpu(index) for index in range(self.call("nvmlDeviceGetCount"))]
 
     def _gpu(self, index: int) -> Gpu:
         gpu = Gpu(index)
         try:
-            self._read(gpu, _call(self._binding, self._binding.nvmlDeviceGetHandleByIndex, index))
+            self._read(gpu, self.call("nvmlDeviceGetHandleByIndex", index))
         except NvmlError as exc:
             gpu.error = exc.failure
             gpu.processes = None
@@ -205,20 +214,20 @@ class Session:
 
     def _read(self, gpu: Gpu, handle: t.Any) -> None:
         # Names first: a GPU that is lost half-way can then still be told from the others.
-        gpu.uuid = self._ask("nvmlDeviceGetUUID", handle)
-        pci = self._ask("nvmlDeviceGetPciInfo", handle)
+        gpu.uuid = self.ask("nvmlDeviceGetUUID", handle)
+        pci = self.ask("nvmlDeviceGetPciInfo", handle)
         gpu.pci_address = normal_address(_text(pci.busId)) if pci is not None else None
-        gpu.minor = self._ask("nvmlDeviceGetMinorNumber", handle)
-        gpu.name = self._ask("nvmlDeviceGetName", handle)
-        gpu.generation = GENERATIONS.get(self._ask("nvmlDeviceGetArchitecture", handle))
-        memory = self._ask("nvmlDeviceGetMemoryInfo", handle)
+        gpu.minor = self.ask("nvmlDeviceGetMinorNumber", handle)
+        gpu.name = self.ask("nvmlDeviceGetName", handle)
+        gpu.generation = GENERATIONS.get(self.ask("nvmlDeviceGetArchitecture", handle))
+        memory = self.ask("nvmlDeviceGetMemoryInfo", handle)
         gpu.memory_mib = memory.total // 2**20 if memory is not None else None
-        gpu.serial = self._ask("nvmlDeviceGetSerial", handle)
-        current, pending = self._ask("nvmlDeviceGetMigMode", handle) or (None, None)
+        gpu.serial = self.ask("nvmlDeviceGetSerial", handle)
+        current, pending = self.ask("nvmlDeviceGetMigMode", handle) or (None, None)
         gpu.mig_current, gpu.mig_pending = MIG_MODES.get(current), MIG_MODES.get(pending)
-        gpu.compute_mode = COMPUTE_MODES.get(self._ask("nvmlDeviceGetComputeMode", handle))
-        gpu.persistence = _boolean(self._ask("nvmlDeviceGetPersistenceMode", handle))
-        current, pending = self._ask("nvmlDeviceGetEccMode", handle) or (None, None)
+        gpu.compute_mode = COMPUTE_MODES.get(self.ask("nvmlDeviceGetComputeMode", handle))
+        gpu.persistence = _boolean(self.ask("nvmlDeviceGetPersistenceMode", handle))
+        current, pending = self.ask("nvmlDeviceGetEccMode", handle) or (None, None)
         gpu.ecc_current, gpu.ecc_pending = _boolean(current), _boolean(pending)
         gpu.processes = self._processes(handle)
 
@@ -228,34 +237,57 @@ class Session:
         for kind, word in PROCESS_LISTS.items():
             name = f"nvmlDeviceGet{word}RunningProcesses"
             try:
-                processes = self._ask(name, handle)
-            except getattr(self._binding, "NVMLLibraryMismatchError", ()):
+                processes = self.ask(name, handle)
+            except getattr(self.binding, "NVMLLibraryMismatchError", ()):
                 # The driver lacks the newest form of the call; the binding reports that outside its own hierarchy.
-                processes = self._ask(f"{name}_v2", handle)
+                processes = self.ask(f"{name}_v2", handle)
             if processes is not None:
-                found += [GpuProcess(process.pid, kind) for process in processes]
+                found += [_process(process, kind) for process in processes]
             elif kind == "compute":
                 return None
-        return sorted(found, key=lambda process: (process.pid, process.type))
+        return sorted(found, key=lambda process: (process.pid, process.type, process.gpu_instance or 0))
 
-    def _ask(self, name: str, *arguments: t.Any) -> t.Any:
+    def ask(self, name: str, *arguments: t.Any) -> t.Any:
         """The answer, or None where this board, driver or binding has none."""
-        function = getattr(self._binding, name, None)
-        if function is None:
-            return None
         try:
-            return _call(self._binding, function, *arguments)
+            return self.call(name, *arguments)
         except NvmlError as exc:
             if exc.failure.code in UNANSWERED:
                 return None
             raise
 
+    def call(self, name: str, *arguments: t.Any, **options: t.Any) -> t.Any:
+        """Raises NvmlError; a function that the binding lacks is one that the driver lacks."""
+        function = getattr(self.binding, name, None)
+        if function is None:
+            raise NvmlError(explain(FUNCTION_NOT_FOUND))
+        return _call(self.binding, function, *arguments, **options)
 
-def _call(binding: Binding, function: t.Callable[..., t.Any], *arguments: t.Any) -> t.Any:
+
+def place_lost(gpus: list[Gpu], addresses: list[str]) -> None:
+    """Gives GPUs that could not name themselves the PCI addresses that are left over, as far as there is no doubt.
+
+    NVML numbers GPUs in the order of their addresses, so as many nameless ones as addresses left match in order.
+    """
+    nameless = [gpu for gpu in gpus if gpu.pci_address is None]
+    left = sorted(set(addresses) - {gpu.pci_address for gpu in gpus if gpu.pci_address})
+    if len(nameless) == len(left):
+        for gpu, address in zip(nameless, left):
+            gpu.pci_address = address
+
+
+def _call(binding: Binding, function: t.Callable[..., t.Any], *arguments: t.Any, **options: t.Any) -> t.Any:
     try:
-        return function(*arguments)
+        return function(*arguments, **options)
     except binding.NVMLError as exc:
         raise NvmlError(explain(exc.value)) from exc
+
+
+def _process(answer: t.Any, kind: str) -> GpuProcess:
+    """Outside MIG an instance is the largest number, or missing in older structures."""
+    ids = [getattr(answer, name, None) for name in ("gpuInstanceId", "computeInstanceId")]
+    gpu_instance, compute_instance = (None if number in (None, NO_INSTANCE) else int(number) for number in ids)
+    return GpuProcess(answer.pid, kind, gpu_instance, compute_instance)
 
 
 def _boolean(value: int | None) -> bool | None:

@@ -33,12 +33,16 @@ def own(root: str = "/proc") -> list[int]:
     return [pid for pid in _pids(root) if link(f"{root}/{pid}/ns/pid") == namespace]
 
 
-def holding(device: str, root: str = "/proc") -> list[Process] | None:
-    """Processes with an open file whose path starts with device, pods included; None when /proc does not tell."""
+def holding(device: str, root: str = "/proc") -> dict[Process, frozenset[str]] | None:
+    """Processes with open files whose path starts with device, and these paths; None when /proc does not tell.
+
+    Pods are included.
+    """
     try:
-        return [Process(pid, command_of(pid, root)) for pid in _pids(root) if _has_open(f"{root}/{pid}/fd", device)]
+        found = {pid: _opened(f"{root}/{pid}/fd", device) for pid in _pids(root)}
     except PermissionError:
         return None
+    return {Process(pid, command_of(pid, root)): paths for pid, paths in found.items() if paths}
 
 
 def command_of(pid: int, root: str = "/proc") -> str:
@@ -51,11 +55,12 @@ def command_of(pid: int, root: str = "/proc") -> str:
     return comm
 
 
-def _has_open(directory: str, device: str) -> bool:
+def _opened(directory: str, device: str) -> frozenset[str]:
     try:
-        return any(link(f"{directory}/{name}").startswith(device) for name in os.listdir(directory))
+        paths = [link(f"{directory}/{name}") for name in os.listdir(directory)]
     except (FileNotFoundError, ProcessLookupError):  # the process ended
-        return False
+        return frozenset()
+    return frozenset(path for path in paths if path.startswith(device))
 
 
 def _pids(root: str) -> list[int]:

@@ -380,6 +380,43 @@ ansible_facts:
                   description: Mode after a reset.
                   type: str
                   sample: disabled
+                instances:
+                  description:
+                    - GPU instances in the order of their places; V(null) when MIG is off, or NVML does not say, which
+                      takes root.
+                  type: list
+                  elements: dict
+                  contains:
+                    id:
+                      description: Number of the GPU instance. It says nothing about its place.
+                      type: int
+                      sample: 9
+                    profile:
+                      description: Its profile, as this GPU's driver names it.
+                      type: str
+                      sample: 1g.10gb
+                    start:
+                      description: The memory slice at which it begins.
+                      type: int
+                      sample: 0
+                    compute_instances:
+                      description: Its compute instances. Without any it can be used by nobody.
+                      type: list
+                      elements: dict
+                      contains:
+                        id:
+                          description: Number of the compute instance in its GPU instance.
+                          type: int
+                          sample: 0
+                        profile:
+                          description: Its profile; that of the GPU instance when it is all of it.
+                          type: str
+                          sample: 1g.10gb
+                        uuid:
+                          description:
+                            - UUID of the MIG device. One that is made anew in the same place gets the same.
+                          type: str
+                          sample: MIG-1f6d1c50-34c8-5a2b-9d67-6d0c7ae9a1b2
             compute_mode:
               description: V(default), V(exclusive_process) or V(prohibited).
               type: str
@@ -417,6 +454,14 @@ ansible_facts:
                   description: V(compute), V(graphics) or V(mps).
                   type: str
                   sample: compute
+                gpu_instance:
+                  description: Number of the GPU instance that it uses, V(null) outside MIG.
+                  type: int
+                  sample: 9
+                compute_instance:
+                  description: Number of the compute instance that it uses, V(null) outside MIG.
+                  type: int
+                  sample: 0
             error:
               description: Why the GPU does not answer, V(null) when it does.
               type: dict

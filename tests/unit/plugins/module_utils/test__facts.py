@@ -60,7 +60,7 @@ def test_a_host_that_works(tmp_path):
     }
     assert reason == ""
     assert gpus[0]["uuid"] == f"GPU-of-{A}"
-    assert gpus[0]["mig"] == {"current": "disabled", "pending": "disabled"}
+    assert gpus[0]["mig"] == {"current": "disabled", "pending": "disabled", "instances": None}
     assert gpus[0]["ecc"] == {"current": True, "pending": False}
     assert gpus[0]["error"] is None
 
@@ -149,7 +149,7 @@ def test_boards_of_two_kinds():
     )
     _nvml_fact, gpus, reason = read([function(A), function(B, "1eb8")], FakeNvml(board(A), t4))
     assert [gpu["generation"] for gpu in gpus] == ["hopper", "turing"]
-    assert gpus[1]["mig"] == {"current": None, "pending": None}
+    assert gpus[1]["mig"] == {"current": None, "pending": None, "instances": None}
     assert reason == ""
 
 

@@ -52,7 +52,7 @@ def test_a_process_that_has_ended(tmp_path):
 
 def test_a_process_that_ends_while_its_files_are_listed(proc, tmp_path):
     proc(7, "python3")
-    assert _processes.holding("/dev/nvidia", str(tmp_path)) == []
+    assert _processes.holding("/dev/nvidia", str(tmp_path)) == {}
 
 
 def test_unknown_is_not_nobody(monkeypatch, proc, tmp_path):
@@ -61,5 +61,5 @@ def test_unknown_is_not_nobody(monkeypatch, proc, tmp_path):
     def refuse(path):
         raise PermissionError
 
-    monkeypatch.setattr(_processes, "_has_open", lambda directory, device: refuse(directory))
+    monkeypatch.setattr(_processes, "_opened", lambda directory, device: refuse(directory))
     assert _processes.holding("/dev/nvidia", str(tmp_path)) is None
