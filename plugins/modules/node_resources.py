@@ -15,7 +15,9 @@ description:
   - The device plugin's resources are C(nvidia.com/gpu) and C(nvidia.com/mig-*), each also with C(.shared) at the end.
     Others, such as C(nvidia.com/hostdev) of NVIDIA's Network Operator, are neither compared nor returned.
   - These may still be those of a device plugin that is being replaced. With O(daemonset), the pod of that DaemonSet on
-    the node must also be ready and of the DaemonSet's current revision; a node that should offer nothing needs no pod.
+    the node must also be ready and of the DaemonSet's current revision. A node whose GPUs offer nothing, because MIG
+    is on and no instance is there, needs no pod, and one that is there need not be ready, since the device plugin does
+    not start on such a node.
   - A look takes four requests (without O(daemonset) one), whatever the number of nodes up to 500, and what lacks is
     then watched. When the node did not report to the API since its plugin was started, up to 15 seconds are waited for
     that.
@@ -23,7 +25,7 @@ description:
     such a server is asked again until the time is over.
   - When the time is over, the module fails and says for each node what was wanted, what was found, and what the node,
     the device plugin's pod, its events and its log say about it. It fails at once when there is no such DaemonSet.
-  - A GPU that NVML cannot use is not expected, and named in a warning. GPUs in MIG mode are refused in this version.
+  - A GPU that NVML cannot use is not expected, and named in a warning.
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - kubegpu.nvidia._attributes
@@ -53,10 +55,26 @@ options:
       gpus:
         description:
           - Its GPUs, as RV(kubegpu.nvidia.gpu_facts#module:ansible_facts.nvidia_gpu.gpus) has them.
-          - With an empty list the node must advertise none.
+          - With an empty list the node must advertise none, and with O(daemonset) no pod of that DaemonSet may be left
+            on it. This is how to wait until the device plugin has let go of the GPUs of a node.
         type: list
         elements: dict
         required: true
+  strategy:
+    description:
+      - The MIG strategy of the device plugin. With V(none), a GPU in MIG mode is one C(nvidia.com/gpu) like any other.
+      - With V(mixed), a GPU in MIG mode is C(nvidia.com/mig-*), one for each MIG device. The C(+) of a profile is a
+        C(.) in the name, as in C(nvidia.com/mig-1g.10gb.me) of C(1g.10gb+me).
+      - With V(single), C(nvidia.com/gpu) is either a GPU or a MIG device, the same on all GPUs of a node.
+      - The module fails at once for a node on which the device plugin would not start. With V(single), that is one with
+        different MIG devices, or with MIG on some of its GPUs only, or on one without a MIG device. With V(mixed), it
+        is one with a compute instance that is not all of its GPU instance, such as C(1c.3g.40gb).
+    type: str
+    choices:
+      - none
+      - single
+      - mixed
+    default: mixed
   timeout:
     description: Seconds to wait.
     type: int
@@ -137,6 +155,7 @@ def main() -> None:
     module = api_module(
         {
             "nodes": {"type": "list", "elements": "dict", "required": True, "options": NODE_OPTIONS},
+            "strategy": {"type": "str", "choices": ["none", "single", "mixed"], "default": "mixed"},
             "timeout": {"type": "int", "default": 300},
             "namespace": {"type": "str"},
             "daemonset": {"type": "str"},
@@ -152,9 +171,10 @@ def main() -> None:
     try:
         api = Api(options)
         timeout = 0 if module.check_mode else options["timeout"]
-        result, cluster = await_resources(api, expected_of(options["nodes"]), daemonset, timeout)
+        expected = expected_of(options["nodes"], options["strategy"])
+        result, cluster = await_resources(api, expected, daemonset, timeout)
         if not module.check_mode and not all(node["ready"] for node in result["nodes"].values()):
-            raise failure(api, result, cluster, daemonset)
+            raise failure(api, expected, result, cluster, daemonset)
     except KubegpuError as error:
         module.fail_json(msg=str(error), **error.details)
     module.exit_json(**result)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_state
-short_description: Match hosts to the nodes of a Kubernetes cluster and label these
+short_description: Match hosts to the nodes of a Kubernetes cluster, label these and tell whether they are in service
 version_added: 0.1.0
 description:
   - Finds the node of each host by what identifies a machine, and brings the labels of these nodes into the wanted
@@ -17,6 +17,8 @@ description:
     several are left, or two hosts would share a node, the module fails and guesses nothing.
   - All nodes are read in one request, and one is sent for each node that differs. Nothing is written before every
     host has its node.
+  - The credentials must be allowed to C(list) nodes, to C(patch) them if labels differ, and with O(gather_states) to
+    C(list) pods in all namespaces.
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - kubegpu.nvidia._attributes
@@ -62,15 +64,15 @@ options:
       required:
         description:
           - Whether the host has to have a node. With V(false), one that has none is passed over and named in
-            RV(skipped), whatever O(missing) says, and O(minimum_kubelet) does not concern it. This is for hosts without
-            a GPU, of which at most labels are taken back.
+            RV(not_in_cluster), whatever O(missing) says, and O(minimum_kubelet) does not concern it. This is for hosts
+            without a GPU, of which at most labels are taken back.
           - A host that could be several nodes is an error all the same.
         type: bool
         default: true
   missing:
     description:
       - What to do about a required host that is no node of the cluster. V(skip) leaves it out and names it in
-        RV(skipped).
+        RV(not_in_cluster).
     type: str
     choices:
       - fail
@@ -83,6 +85,11 @@ options:
       - GPUs that are passed to the container runtime as CDI devices need V("1.31").
       - Must be text; without quotes YAML takes it for a number.
     type: raw
+  gather_states:
+    description:
+      - Whether to return RV(states), which takes one more request for the pods that have not ended.
+    type: bool
+    default: false
 seealso:
   - module: kubegpu.nvidia.node_resources
   - module: kubernetes.core.k8s
@@ -110,6 +117,32 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
+- name: Send the GPU clients of the collection away from a node
+  kubegpu.nvidia.node_state:
+    hosts:
+      - host: gpu-a
+        labels:
+          kubegpu.io/gpu-clients: paused
+  delegate_to: localhost
+
+- name: Wait until the device plugin has let go of the GPUs of that node
+  kubegpu.nvidia.node_resources:
+    nodes:
+      - name: gpu-a
+        gpus: []
+    namespace: kubegpu
+    daemonset: nvidia-device-plugin
+  delegate_to: localhost
+
+- name: Refuse to disturb a node that is in service
+  kubegpu.nvidia.node_state:
+    hosts:
+      - host: gpu-a
+    gather_states: true
+  delegate_to: localhost
+  register: cluster
+  failed_when: cluster is failed or cluster.states['gpu-a'].in_service
+
 - name: See whether every host is a node of this cluster
   kubegpu.nvidia.node_state:
     hosts: "{{ hosts }}"
@@ -125,7 +158,7 @@ nodes:
   sample:
     gpu-a: gpu-a
     gpu-b: ip-192-0-2-12.example.internal
-skipped:
+not_in_cluster:
   description: Hosts that are no node of the cluster, when O(missing=skip) or the host is not required.
   returned: success
   type: list
@@ -138,6 +171,54 @@ changed_hosts:
   elements: str
   sample:
     - gpu-a
+states:
+  description:
+    - What matters to somebody who wants to disturb the GPUs of a host, by host. Hosts without a node are left out.
+    - Labels are told as they are after this call, and in check mode as they would be.
+  returned: when O(gather_states=true)
+  type: dict
+  contains:
+    node:
+      description: Name of the node.
+      type: str
+    schedulable:
+      description: Whether the scheduler may place pods there, which it may not when the node is cordoned.
+      type: bool
+    in_service:
+      description:
+        - Whether work that uses the GPUs is on the node or may come at any time. The node is schedulable and offers
+          resources of the GPU device plugin, or a pod that asks for such resources is on it and has not ended.
+      type: bool
+    reasons:
+      description: Why it is in service. Empty when it is not.
+      type: list
+      elements: str
+    gpu_pods:
+      description: The pods of the node that ask for resources of the GPU device plugin and have not ended.
+      type: list
+      elements: str
+    labels:
+      description: Those labels of the node whose keys begin with C(nvidia.com/) or C(kubegpu.io/).
+      type: dict
+    allocatable:
+      description: What the GPU device plugin has made of the node's GPUs.
+      type: dict
+  sample:
+    gpu-a:
+      node: gpu-a
+      schedulable: true
+      in_service: true
+      reasons:
+        - "schedulable with nvidia.com/gpu: 2"
+        - runs GPU pods default/job-1, default/job-2
+      gpu_pods:
+        - default/job-1
+        - default/job-2
+      labels:
+        kubegpu.io/gpu-clients: run
+        nvidia.com/gpu.present: "true"
+      allocatable:
+        nvidia.com/gpu: 2
 errors:
   description: What is wrong, by host.
   returned: when some hosts have no fitting node of their own or their node could not be changed
@@ -169,6 +250,7 @@ def main() -> None:
             "hosts": {"type": "list", "elements": "dict", "required": True, "options": HOST_OPTIONS},
             "missing": {"type": "str", "choices": ["fail", "skip"], "default": "fail"},
             "minimum_kubelet": {"type": "raw"},
+            "gather_states": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -178,6 +260,7 @@ def main() -> None:
             module.params["hosts"],
             module.params["missing"],
             module.params["minimum_kubelet"],
+            module.params["gather_states"],
         )
     except KubegpuError as error:
         module.fail_json(msg=str(error), **error.details)

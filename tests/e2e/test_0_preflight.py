@@ -127,11 +127,37 @@ def test_a_host_that_cannot_work_is_refused(role: str, described: dict[str, Any]
     assert says in output
 
 
-def test_gpus_in_mig_mode_are_refused() -> None:
-    gpu = {"pci_address": "0000:1a:00.0", "mig": {"current": "enabled"}}
-    code, output = check("device_plugin", host(gpus=[gpu]), checks="describe")
+MIXED = {"version": "v1", "flags": {"migStrategy": "mixed"}}
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        pytest.param(
+            {"device_plugin_config_name": "x"},
+            "device_plugin_config_name is x, and device_plugin_configs has only default.",
+            id="name",
+        ),
+        pytest.param({"device_plugin_configs": {"default": {"flags": {"migStrategy": "mixd"}}}}, "mixd", id="strategy"),
+        pytest.param({"device_plugin_configs": {"default": "version: v1"}}, "not as text", id="text"),
+        pytest.param(
+            {"device_plugin_configs": {"default": MIXED, "other": {**MIXED, "sharing": {"timeSlicing": {}}}}},
+            "sharing (time-slicing or MPS)",
+            id="sharing",
+        ),
+    ],
+)
+def test_a_configuration_of_the_device_plugin_that_cannot_be_used(variables: dict[str, Any], says: str) -> None:
+    code, output = check("device_plugin", HOST, checks="check_configs", **variables)
     assert code != 0
-    assert "MIG is on for the GPUs at 0000:1a:00.0" in output
+    assert says in output
+
+
+@pytest.mark.parametrize(
+    "config", [{}, MIXED, {"version": "v1"}, {"flags": None}, {"sharing": {}}, {"flags": {"migStrategy": "none"}}]
+)
+def test_a_configuration_of_the_device_plugin_that_can_be_used(config: dict[str, Any]) -> None:
+    assert check("device_plugin", HOST, checks="check_configs", device_plugin_configs={"default": config})[0] == 0
 
 
 @pytest.mark.parametrize("role", ["container_toolkit", "device_plugin"])

@@ -82,6 +82,14 @@ class Api:
         how = {"field_manager": FIELD_MANAGER, **self._dry_run}
         self._read(f"label the node {name}", self._core.patch_node, name, patch, **how)
 
+    def pods_that_run(self, node: str | None = None) -> list[Object]:
+        """The pods of all namespaces that have not ended and are on this node, or on any."""
+        fields = (
+            f"{f'spec.nodeName={node}' if node else 'spec.nodeName!='},status.phase!=Succeeded,status.phase!=Failed"
+        )
+        pods = self._core.list_pod_for_all_namespaces
+        return self._list("list the pods of all namespaces", pods, field_selector=fields)[0]
+
     def daemon_set(self, namespace: str, name: str) -> Object | None:
         """None: the server has no such DaemonSet."""
         what = f"read the DaemonSet {namespace}/{name}"

@@ -37,7 +37,8 @@ CAUSES: t.Sequence[tuple[tuple[str, ...], str]] = (
             "could not load NVML library",
         ),
         "The plugin's container was started without the driver's files:"
-        " its pod needs runtimeClassName nvidia, the node a runtime nvidia and a working driver.",
+        " its pod needs runtimeClassName nvidia, the node a runtime nvidia and a working driver."
+        " Or it runs since before the node's MIG instances were made, and does not notice such a change: restart it.",
     ),
     (
         ("RM_VERSION_MISMATCH", "river/library version mismatch"),
@@ -56,6 +57,24 @@ CAUSES: t.Sequence[tuple[tuple[str, ...], str]] = (
         "MIG devices can only be read with NVIDIA_MIG_MONITOR_DEVICES=all and CAP_SYS_ADMIN.",
     ),
     (
+        ("invalid spec, no devices",),
+        "When the plugin was started, all GPUs of the node were in MIG mode without a MIG device, and so it ended:"
+        " make instances, or delete its pod if they are there now.",
+    ),
+    (
+        ("does not match any resource patterns",),
+        "With the MIG strategy mixed the plugin wants one compute instance of full size in each GPU instance.",
+    ),
+    (
+        (
+            "same migEnabled value",
+            "has no MIG devices configured",
+            "more than one MIG device type present",
+        ),
+        "The MIG strategy single wants all GPUs of a node in MIG mode with devices of one profile:"
+        " change the layout, or use the strategy mixed.",
+    ),
+    (
         ("error waiting for MPS daemon",),
         "The MPS daemon of the device plugin does not run on the node, or another one is in its way.",
     ),
@@ -70,8 +89,13 @@ CAUSES: t.Sequence[tuple[tuple[str, ...], str]] = (
 )
 
 
-def explain(node: Object | None, plugins: t.Sequence[PluginPod], rollout: Rollout | None) -> list[str]:
-    """Sentences for a person; `rollout` is None when nobody said which DaemonSet to look at."""
+def explain(
+    node: Object | None, plugins: t.Sequence[PluginPod], rollout: Rollout | None, *, must_be_away: bool = False
+) -> list[str]:
+    """Sentences for a person; `rollout` is None when nobody said which DaemonSet to look at.
+
+    `must_be_away`: no pod of the DaemonSet should be on the node, rather than one that works.
+    """
     if node is None:
         return ["The cluster has no such node (any more)."]
     found = [*_node_troubles(node)]
@@ -81,7 +105,9 @@ def explain(node: Object | None, plugins: t.Sequence[PluginPod], rollout: Rollou
             found.append(
                 "The DaemonSet's controller has not seen its newest specification: see kube-controller-manager."
             )
-        if not plugins:
+        if must_be_away:
+            found += _why_not_away(node, rollout.daemonset, plugins)
+        elif not plugins:
             found += _why_no_pod(node, rollout.daemonset)
         for plugin in plugins:
             found += _pod_troubles(plugin, rollout)
@@ -96,21 +122,40 @@ def _node_troubles(node: Object) -> t.Iterator[str]:
         yield f"The node is not ready: {_because(why) if why else 'its kubelet never said so'}."
 
 
+def _why_not_away(node: Object, daemonset: Object, plugins: t.Sequence[PluginPod]) -> t.Iterator[str]:
+    wanted, missing = _selected_labels(node, daemonset)
+    if not plugins:
+        yield (
+            "No pod of the device plugin is on the node: another one offers these resources, or the kubelet has not"
+            " noticed yet."
+        )
+    elif missing:
+        yield "The device plugin has to leave the node, and its pod has not ended yet."
+    else:
+        yield f"The device plugin has to leave the node, and its DaemonSet still selects it by {', '.join(wanted)}."
+
+
 def _why_no_pod(node: Object, daemonset: Object) -> t.Iterator[str]:
-    labels = node["metadata"].get("labels") or {}
-    wanted = daemonset["spec"]["template"]["spec"].get("nodeSelector") or {}
-    differing = [
-        f"{key}={value} (the node has {labels.get(key, 'no such label')})"
-        for key, value in wanted.items()
-        if labels.get(key) != value
-    ]
+    _wanted, missing = _selected_labels(node, daemonset)
     tolerations = daemonset["spec"]["template"]["spec"].get("tolerations") or []
     taints = [_taint(taint) for taint in node["spec"].get("taints") or [] if _keeps_away(taint, tolerations)]
     yield "No pod of the device plugin is on the node."
-    if differing:
-        yield f"The plugin's DaemonSet wants the label {', '.join(differing)}."
+    if missing:
+        yield f"The plugin's DaemonSet wants the label {', '.join(missing)}."
     if taints:
         yield f"The node has the taints {', '.join(taints)}: the DaemonSet must tolerate them."
+
+
+def _selected_labels(node: Object, daemonset: Object) -> tuple[list[str], list[str]]:
+    """The labels by which the DaemonSet selects nodes, and those of them that this node lacks."""
+    labels = node["metadata"].get("labels") or {}
+    selector = daemonset["spec"]["template"]["spec"].get("nodeSelector") or {}
+    missing = [
+        f"{key}={value} (the node has {labels.get(key, 'no such label')})"
+        for key, value in selector.items()
+        if labels.get(key) != value
+    ]
+    return [f"{key}={value}" for key, value in selector.items()], missing
 
 
 def _keeps_away(taint: Object, tolerations: t.Iterable[Object]) -> bool:

@@ -10,7 +10,7 @@ import time
 import typing as t
 
 from .._errors import KubegpuError
-from .daemon_set import Object, Rollout, condition, is_ready, node_of
+from .daemon_set import Object, condition, is_ready, node_of
 from .diagnosis import PluginPod, explain
 from .resources import advertised_resources, describe, expected_resources, is_as_expected
 from .waiting import Cluster, Follower, Lacks
@@ -23,14 +23,15 @@ LOG_LINES = 50
 DIAGNOSED_NODES = 10
 """So many nodes are looked into; when more fail, they fail for the same reason."""
 
-Expected = t.Mapping[str, t.Mapping[str, int]]
+Expected = t.Mapping[str, t.Optional[t.Mapping[str, int]]]
+"""Resources by node. None: there are no GPUs to serve, so the DaemonSet has to be away from the node."""
 
 
-def expected_of(nodes: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, dict[str, int]]:
-    expected = {}
+def expected_of(nodes: t.Sequence[t.Mapping[str, t.Any]], strategy: str) -> dict[str, dict[str, int] | None]:
+    expected: dict[str, dict[str, int] | None] = {}
     for node in nodes:
         try:
-            expected[node["name"]] = expected_resources(node["gpus"])
+            expected[node["name"]] = expected_resources(node["gpus"], strategy) if node["gpus"] else None
         except KubegpuError as error:
             raise KubegpuError(f"{node['name']}: {error}") from error
     return expected
@@ -42,14 +43,14 @@ def await_resources(
     """The module's result, and the cluster as it was last seen; with a timeout of 0, one look."""
     started = time.monotonic()
     cluster = Follower(api, expected.keys(), daemonset).follow(timeout, lambda seen: lacking(seen, expected))
-    serving = _serving(cluster)
+    unsettled = _unsettled(cluster, expected)
     nodes = {
         name: {
-            "expected": resources,
+            "expected": resources or {},
             "allocatable": advertised_resources(cluster.nodes[name]) if name in cluster.nodes else {},
             "ready": name in cluster.nodes
-            and is_as_expected(resources, advertised_resources(cluster.nodes[name]))
-            and not _needs_pod(name, resources, serving),
+            and is_as_expected(resources or {}, advertised_resources(cluster.nodes[name]))
+            and name not in unsettled,
         }
         for name, resources in expected.items()
     }
@@ -58,24 +59,31 @@ def await_resources(
 
 def lacking(cluster: Cluster, expected: Expected) -> Lacks:
     """Nobody waits for a node that is gone."""
-    serving = _serving(cluster)
-    nodes = [(name, node, expected[name]) for name, node in cluster.nodes.items()]
-    if any(_needs_pod(name, resources, serving) for name, _node, resources in nodes):
+    if _unsettled(cluster, expected):
         return Lacks.PODS if cluster.rollout and cluster.rollout.daemonset else Lacks.DAEMONSET
+    nodes = [(name, node, expected[name] or {}) for name, node in cluster.nodes.items()]
     if not all(is_as_expected(resources, advertised_resources(node)) for _name, node, resources in nodes):
         return Lacks.RESOURCES
+    serving = cluster.rollout.serving() if cluster.rollout else {}
     if not all(_has_reported(node, serving[name]) for name, node, resources in nodes if resources and serving):
         return Lacks.REPORT
     return Lacks.NOTHING
 
 
-def _serving(cluster: Cluster) -> dict[str, Object] | None:
-    return cluster.rollout.serving() if cluster.rollout else None
+def _unsettled(cluster: Cluster, expected: Expected) -> set[str]:
+    """The nodes to which a pod has to come, or from which one has to go, before their resources mean anything.
 
-
-def _needs_pod(name: str, resources: t.Mapping[str, int], serving: t.Mapping[str, Object] | None) -> bool:
-    """A node without resources needs none; when nobody said whose pods they are, they cannot be missed."""
-    return bool(resources) and serving is not None and name not in serving
+    A node that has GPUs but nothing to offer may have a pod or not; when nobody said whose pods they are, they cannot
+    be missed.
+    """
+    if not cluster.rollout:
+        return set()
+    serving, occupied = cluster.rollout.serving(), set(map(node_of, cluster.rollout.pods.values()))
+    return {
+        name
+        for name in cluster.nodes
+        if (name in occupied if (resources := expected[name]) is None else resources and name not in serving)
+    }
 
 
 def _has_reported(node: Object, pod: Object) -> bool:
@@ -90,7 +98,11 @@ def _has_reported(node: Object, pod: Object) -> bool:
 
 
 def failure(
-    api: Api, result: t.Mapping[str, t.Any], cluster: Cluster, daemonset: tuple[str, str] | None
+    api: Api,
+    expected: Expected,
+    result: t.Mapping[str, t.Any],
+    cluster: Cluster,
+    daemonset: tuple[str, str] | None,
 ) -> KubegpuError:
     """What is wrong with the nodes that are not ready, each with what the cluster shows about it."""
     late = [name for name, node in result["nodes"].items() if not node["ready"]]
@@ -106,8 +118,17 @@ def failure(
             if name and name in looked_into:
                 # The log comes from the node's kubelet, which must be there to be asked.
                 with_log = name in cluster.nodes and is_ready(cluster.nodes[name])
-                plugins.setdefault(name, []).append(_plugin_pod(api, cluster.rollout, pod, with_log))
-    reasons = {name: explain(cluster.nodes.get(name), plugins.get(name, []), cluster.rollout) for name in looked_into}
+                if is_ready(pod) and (expected[name] is None or not cluster.rollout.is_current(pod)):
+                    plugin = PluginPod(pod)  # it works; that it is still there is the news
+                else:
+                    plugin = _plugin_pod(api, pod, with_log)
+                plugins.setdefault(name, []).append(plugin)
+    reasons = {
+        name: explain(
+            cluster.nodes.get(name), plugins.get(name, []), cluster.rollout, must_be_away=expected[name] is None
+        )
+        for name in looked_into
+    }
     for name in late:
         node = result["nodes"][name]
         lines.append(f"{name}: wanted {describe(node['expected'])}; found {describe(node['allocatable'])}.")
@@ -115,9 +136,7 @@ def failure(
     return KubegpuError("\n".join(lines), **result, reasons=reasons)
 
 
-def _plugin_pod(api: Api, rollout: Rollout, pod: Object, with_log: bool) -> PluginPod:
-    if is_ready(pod) and not rollout.is_current(pod):
-        return PluginPod(pod)  # it works; that it is still there is the news
+def _plugin_pod(api: Api, pod: Object, with_log: bool) -> PluginPod:
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     try:
         warnings = [f"{event.get('reason')}: {event.get('message')}" for event in api.warnings(namespace, name)]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import typing as t
 
 from .._errors import KubegpuError
-from .identity import Host, match_hosts, node_name
+from .identity import Host, Node, match_hosts, node_name
+from .in_service import Pod, state_of
 from .kubelet import minimum_of, too_old
 from .labels import label_changes, wanted_labels
 
@@ -20,7 +21,11 @@ Labels = dict[str, dict[str, str]]
 
 
 def bring_about(
-    api: Api, hosts: t.Sequence[t.Mapping[str, t.Any]], missing: str, minimum_kubelet: t.Any = None
+    api: Api,
+    hosts: t.Sequence[t.Mapping[str, t.Any]],
+    missing: str,
+    minimum_kubelet: t.Any = None,
+    gather_states: bool = False,
 ) -> dict[str, t.Any]:
     """The module's result. Nothing is written before every host has a node that fits and every label is valid."""
     minimum = minimum_of(minimum_kubelet) if minimum_kubelet is not None else None
@@ -38,6 +43,8 @@ def bring_about(
     if errors:
         raise KubegpuError(_report("These hosts have no fitting node in the cluster:", errors), errors=errors)
 
+    # Asked before anything is written, so that a refusal costs nothing.
+    pods = _pods_by_node(api, matching.nodes.values()) if gather_states else {}
     before: Labels = {}
     after: Labels = {}
     changed: list[str] = []
@@ -54,13 +61,19 @@ def bring_about(
         changed.append(host)
         before[name] = {key: current[key] for key in changes if key in current}
         after[name] = {key: value for key, value in changes.items() if value is not None}
+        kept = {key: value for key, value in current.items() if key not in changes}
+        matching.nodes[host] = {**node, "metadata": {**node["metadata"], "labels": {**kept, **after[name]}}}
     result = {
         "changed": bool(changed),
         "nodes": {host: node_name(node) for host, node in matching.nodes.items()},
-        "skipped": sorted(matching.missing),
+        "not_in_cluster": sorted(matching.missing),
         "changed_hosts": sorted(changed),
         "diff": {"before": before, "after": after},
     }
+    if gather_states:
+        result["states"] = {
+            host: state_of(node, pods.get(node_name(node), ())) for host, node in matching.nodes.items()
+        }
     if errors:
         raise KubegpuError(_report("The nodes of these hosts could not be changed:", errors), errors=errors, **result)
     return result
@@ -74,6 +87,15 @@ def _host(given: t.Mapping[str, t.Any]) -> Host:
         system_uuid=given.get("system_uuid"),
         addresses=given.get("addresses") or (),
     )
+
+
+def _pods_by_node(api: Api, nodes: t.Iterable[Node]) -> dict[str, list[Pod]]:
+    """One request: a server can select the pods of one node or of all, but not those of some."""
+    names = {node_name(node) for node in nodes}
+    found: dict[str, list[Pod]] = {}
+    for pod in api.pods_that_run(names.pop() if len(names) == 1 else None):
+        found.setdefault(pod["spec"]["nodeName"], []).append(pod)
+    return found
 
 
 def _report(heading: str, errors: t.Mapping[str, str]) -> str:

@@ -19,16 +19,68 @@ Gpu = t.Mapping[str, t.Any]
 Resources = t.Mapping[str, t.Union[int, str]]
 
 
-def expected_resources(gpus: t.Sequence[Gpu]) -> dict[str, int]:
-    """What the device plugin makes of the GPUs that NVML reports; those that NVML cannot use count for nothing."""
+def expected_resources(gpus: t.Sequence[Gpu], strategy: str) -> dict[str, int]:
+    """What NVIDIA's device plugin makes of the GPUs that NVML reports, or an error if it would not start with them.
+
+    GPUs that NVML cannot use count for nothing. `strategy` is the plugin's MIG strategy: none, single or mixed.
+    """
     usable = [gpu for gpu in gpus if not gpu.get("error")]
-    for gpu in usable:
-        if (gpu.get("mig") or {}).get("current") == "enabled":
-            raise KubegpuError(
-                f"{gpu_name(gpu)} is in MIG mode; this version of the collection waits for whole GPUs only."
-                " Disable MIG mode on it, or leave the node out."
-            )
-    return {WHOLE_GPU: len(usable)} if usable else {}
+    sliced = [gpu for gpu in usable if strategy != "none" and (gpu.get("mig") or {}).get("current") == "enabled"]
+    profiles = {gpu_name(gpu): _mig_devices(gpu) for gpu in sliced}
+    whole = len(usable) - len(sliced)
+    if strategy == "single" and sliced:
+        _check_uniform(whole, profiles)
+        return {WHOLE_GPU: sum(map(len, profiles.values()))}
+    resources = {WHOLE_GPU: whole} if whole else {}
+    for name, found in profiles.items():
+        for profile in found:
+            _check_full_size(name, profile)
+            resource = mig_resource(profile)
+            resources[resource] = resources.get(resource, 0) + 1
+    return resources
+
+
+def mig_resource(profile: str) -> str:
+    """As the plugin names it with strategy mixed: nvidia.com/mig-1g.10gb.me of 1g.10gb+me."""
+    return "nvidia.com/mig-" + profile.replace("+", ".")
+
+
+def _mig_devices(gpu: Gpu) -> list[str]:
+    """The profiles of its compute instances: these are what NVML calls MIG devices, and the plugin sees."""
+    instances = gpu["mig"].get("instances")
+    if instances is None:
+        raise KubegpuError(
+            f"{gpu_name(gpu)} is in MIG mode, but its facts do not tell which instances it has, so nobody can say what"
+            " the node should offer. Probe the host again, as root; if that does not help, ask nvidia-smi mig -lgi."
+        )
+    return [compute["profile"] for instance in instances for compute in instance["compute_instances"]]
+
+
+def _check_uniform(whole: int, profiles: t.Mapping[str, t.Sequence[str]]) -> None:
+    """With strategy single nvidia.com/gpu means one thing on all of a node, or the plugin does not start."""
+    empty = [name for name, found in profiles.items() if not found]
+    kinds = sorted({profile for found in profiles.values() for profile in found})
+    if whole:
+        problem = f"{', '.join(profiles)} is in MIG mode, and others of this node are not"
+    elif empty:
+        problem = f"{', '.join(empty)} is in MIG mode and has no MIG device"
+    elif len(kinds) > 1:
+        problem = f"this node has MIG devices of different profiles: {', '.join(kinds)}"
+    else:
+        return
+    raise KubegpuError(
+        f"{problem}. The device plugin does not start so with the MIG strategy single, which wants all GPUs of a node"
+        " in MIG mode with devices of one profile. Change the layout, or use the strategy mixed."
+    )
+
+
+def _check_full_size(gpu: str, profile: str) -> None:
+    # The plugin (0.20) has names for whole GPU instances only, and ends when it finds something without a name.
+    if "c." in profile:
+        raise KubegpuError(
+            f"{gpu} has a compute instance {profile}, which is not all of its GPU instance. The device plugin does not"
+            " start so with the MIG strategy mixed. Give each GPU instance one compute instance of its full size."
+        )
 
 
 def unusable_gpus(gpus: t.Sequence[Gpu]) -> list[str]:
@@ -42,9 +94,12 @@ def advertised_resources(node: t.Mapping[str, t.Any]) -> dict[str, int | str]:
 
     Allocatable, not capacity: that keeps resources for minutes after their plugin is gone.
     """
-    allocatable = node.get("status", {}).get("allocatable") or {}
-    of_plugin = filter(_OF_THE_DEVICE_PLUGIN.fullmatch, sorted(allocatable))
-    return {name: _count(allocatable[name]) for name in of_plugin}
+    return of_device_plugin(node.get("status", {}).get("allocatable") or {})
+
+
+def of_device_plugin(amounts: t.Mapping[str, str]) -> dict[str, int | str]:
+    """Those among the resources of a node or container that NVIDIA's GPU device plugin serves."""
+    return {name: _count(amounts[name]) for name in filter(_OF_THE_DEVICE_PLUGIN.fullmatch, sorted(amounts))}
 
 
 def is_as_expected(expected: Resources, advertised: Resources) -> bool:

@@ -22,7 +22,7 @@ build_images() {
 
   local nvml
   nvml=$(go -C device-plugin list -m -f '{{.Dir}}' github.com/NVIDIA/go-nvml)/pkg/nvml # for its nvml.h
-  gcc -O2 -Wall -Wextra -D_GNU_SOURCE -I "$nvml" -o "$work/vectorAdd" vectoradd.c ../simgpu/src/client.c
+  gcc -O2 -Wall -Wextra -I "$nvml" -o "$work/vectorAdd" vectoradd.c ../simgpu/src/client.c
   add_program "$work/vectorAdd" "$work/vectoradd" cuda-samples
   ./archive.py "$work/vectoradd" "$OUT/cuda-sample.tar" nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0 "${gpu_env[@]}" -- /cuda-samples/vectorAdd
   rm -rf "$work"

@@ -5,7 +5,8 @@
  * Stands in for NVIDIA's CUDA sample: a workload that says which GPUs it sees and fails when it sees none. Everything is looked up in the
  * driver's own library, which only the container runtime can have put here.
  *
- * vectorAdd [--hold SECONDS]   prints "GPU <uuid> <name>" for every GPU; with --hold it computes on all of them for that long
+ * vectorAdd [--hold SECONDS]   prints "GPU <uuid> <name>" for every GPU, or MIG device of one in MIG mode; with --hold it computes on all of
+ *                              them for that long
  * vectorAdd --expect-none      succeeds only where neither a driver nor a GPU is visible
  */
 #include "../simgpu/src/state.h"
@@ -49,14 +50,54 @@ static void expect_none(void)
 }
 
 /* Functions of the library that the container runtime mounted, none of one that is linked in. */
+static void *library;
 #define LOOK_UP(name) \
     __typeof__(name) *name = dlsym(library, #name); \
     if (!name) \
         fail("the driver's library lacks a function", #name)
 
+/* Uses a GPU (gi and ci are SIM_NONE) or a MIG device of it. */
+static void use(nvmlDevice_t device, unsigned minor, unsigned gi, unsigned ci, bool hold)
+{
+    static struct state state;
+    LOOK_UP(nvmlDeviceGetUUID);
+    LOOK_UP(nvmlDeviceGetName);
+    char uuid[96], name[96];
+    check("nvmlDeviceGetUUID", nvmlDeviceGetUUID(device, uuid, sizeof uuid));
+    check("nvmlDeviceGetName", nvmlDeviceGetName(device, name, sizeof name));
+    struct request request = {.operation = OP_HOLD, .board = minor, .gi = gi, .ci = ci, .a = USE_COMPUTE, .b = 512};
+    if (hold)
+        check("computing", sim_request(&request, &state, NULL));
+    printf("GPU %s %s\n", uuid, name);
+}
+
+/* A GPU in MIG mode has no use but through its MIG devices, of which a container sees those whose capabilities it was given. */
+static unsigned use_mig_devices(nvmlDevice_t gpu, unsigned minor, bool hold)
+{
+    LOOK_UP(nvmlDeviceGetMaxMigDeviceCount);
+    LOOK_UP(nvmlDeviceGetMigDeviceHandleByIndex);
+    LOOK_UP(nvmlDeviceGetGpuInstanceId);
+    LOOK_UP(nvmlDeviceGetComputeInstanceId);
+    unsigned used = 0, most = 0;
+    check("nvmlDeviceGetMaxMigDeviceCount", nvmlDeviceGetMaxMigDeviceCount(gpu, &most));
+    for (unsigned i = 0; i < most; i++) {
+        nvmlDevice_t device;
+        unsigned gi, ci;
+        nvmlReturn_t status = nvmlDeviceGetMigDeviceHandleByIndex(gpu, i, &device);
+        if (status == NVML_ERROR_NOT_FOUND)
+            continue;
+        check("nvmlDeviceGetMigDeviceHandleByIndex", status);
+        check("nvmlDeviceGetGpuInstanceId", nvmlDeviceGetGpuInstanceId(device, &gi));
+        check("nvmlDeviceGetComputeInstanceId", nvmlDeviceGetComputeInstanceId(device, &ci));
+        use(device, minor, gi, ci, hold);
+        used++;
+    }
+    return used;
+}
+
 static void use_gpus(bool hold)
 {
-    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+    library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
     if (!library)
         fail("no NVIDIA driver in this container", dlerror());
     if (!node("/dev/nvidia[0-9]*"))
@@ -65,27 +106,25 @@ static void use_gpus(bool hold)
     LOOK_UP(nvmlDeviceGetCount_v2);
     LOOK_UP(nvmlDeviceGetHandleByIndex_v2);
     LOOK_UP(nvmlDeviceGetMinorNumber);
-    LOOK_UP(nvmlDeviceGetUUID);
-    LOOK_UP(nvmlDeviceGetName);
+    LOOK_UP(nvmlDeviceGetMigMode);
 
-    unsigned count = 0;
+    unsigned count = 0, used = 0;
     check("nvmlInit_v2", nvmlInit_v2());
     check("nvmlDeviceGetCount_v2", nvmlDeviceGetCount_v2(&count));
-    if (!count)
-        fail("no GPU in this container", "NVML counts none");
     for (unsigned i = 0; i < count; i++) {
-        static struct state state;
         nvmlDevice_t device;
-        unsigned minor;
-        char uuid[96], name[96];
+        unsigned minor, mode, pending;
         check("nvmlDeviceGetHandleByIndex_v2", nvmlDeviceGetHandleByIndex_v2(i, &device));
         check("nvmlDeviceGetMinorNumber", nvmlDeviceGetMinorNumber(device, &minor));
-        check("nvmlDeviceGetUUID", nvmlDeviceGetUUID(device, uuid, sizeof uuid));
-        check("nvmlDeviceGetName", nvmlDeviceGetName(device, name, sizeof name));
-        if (hold)
-            check("computing", sim_ask(OP_HOLD, minor, USE_COMPUTE, 512, &state));
-        printf("GPU %s %s\n", uuid, name);
+        if (!nvmlDeviceGetMigMode(device, &mode, &pending) && mode == NVML_DEVICE_MIG_ENABLE) {
+            used += use_mig_devices(device, minor, hold);
+        } else {
+            use(device, minor, SIM_NONE, SIM_NONE, hold);
+            used++;
+        }
     }
+    if (!used)
+        fail("no GPU in this container", count ? "MIG is on, and NVML shows no MIG device" : "NVML counts none");
 }
 
 static void end(int signal)

@@ -36,13 +36,13 @@ type Config struct {
 	Sharing map[string]any `json:"sharing,omitempty"`
 }
 
-// list is written as a list or as text with commas.
+// list is written as a list, or as text when it has one entry.
 type list []string
 
 func (l *list) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
-		*l = strings.Split(text, ",")
+		*l = list{text}
 		return nil
 	}
 	return json.Unmarshal(data, (*[]string)(l))
@@ -83,10 +83,10 @@ func loadConfig() (*Config, error) {
 
 func (c *Config) validate() error {
 	if c.Version != "v1" {
-		return fmt.Errorf("unknown version %q of the config file", c.Version)
+		return fmt.Errorf("unknown version: %s", c.Version)
 	}
 	if !slices.Contains([]string{"none", "single", "mixed"}, *c.Flags.MigStrategy) {
-		return fmt.Errorf("invalid MIG strategy %q", *c.Flags.MigStrategy)
+		return fmt.Errorf("unknown MIG strategy: %s", *c.Flags.MigStrategy)
 	}
 	if !slices.Contains([]string{"uuid", "index"}, *c.Flags.Plugin.DeviceIDStrategy) {
 		return fmt.Errorf("invalid --device-id-strategy option %q", *c.Flags.Plugin.DeviceIDStrategy)

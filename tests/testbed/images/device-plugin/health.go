@@ -45,9 +45,9 @@ func watchHealth(stopped <-chan struct{}, library nvml.Interface, gpus []*gpu, u
 	defer set.Free()
 
 	for _, gpu := range gpus {
-		supported, status := gpu.device.GetSupportedEventTypes()
+		supported, status := gpu.parent.GetSupportedEventTypes()
 		if status == nvml.SUCCESS {
-			status = gpu.device.RegisterEvents(supported&watchedEvents, set)
+			status = gpu.parent.RegisterEvents(supported&watchedEvents, set)
 		}
 		if status != nvml.SUCCESS {
 			log.Printf("Cannot watch the health of %s, marking it as unhealthy: %v", gpu.uuid, status)
@@ -75,15 +75,22 @@ func watchHealth(stopped <-chan struct{}, library nvml.Interface, gpus []*gpu, u
 	}
 }
 
-// affected are the GPUs that an event is about: all when NVML does not say which.
+// affected are the devices that an event is about: all when NVML does not say which GPU, all of a GPU when it does not say which instance.
 func affected(event nvml.EventData, gpus []*gpu) []*gpu {
 	uuid, status := event.Device.GetUUID()
 	if status != nvml.SUCCESS {
 		log.Printf("XID %d on a device without UUID (%v), marking all devices as unhealthy.", event.EventData, status)
 		return gpus
 	}
-	log.Printf("XID %d on %s, marking it as unhealthy.", event.EventData, uuid)
-	return slices.DeleteFunc(slices.Clone(gpus), func(gpu *gpu) bool { return gpu.uuid != uuid })
+	var found []*gpu
+	for _, gpu := range gpus {
+		whole := gpu.gi == noInstance || event.GpuInstanceId == noInstance || event.ComputeInstanceId == noInstance
+		if gpu.parentUUID == uuid && (whole || gpu.gi == event.GpuInstanceId && gpu.ci == event.ComputeInstanceId) {
+			log.Printf("XID %d on %s, marking %s as unhealthy.", event.EventData, uuid, gpu.uuid)
+			found = append(found, gpu)
+		}
+	}
+	return found
 }
 
 // ignoredXIDs reads DP_DISABLE_HEALTHCHECKS: "all" and "xids" turn the checks off, numbers are ignored besides the usual ones.

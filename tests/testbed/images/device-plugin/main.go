@@ -10,13 +10,16 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/NVIDIA/go-nvlib/pkg/nvlib/device"
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/fsnotify/fsnotify"
 )
@@ -96,6 +99,7 @@ func start(socket string) (*plugins, error) {
 	}
 	log.Printf("Running with config: %s", config)
 
+	exposeDriver(*config.Flags.Plugin.ContainerDriverRoot)
 	library := nvml.New(nvml.WithLibraryPath(config.nvmlPath()))
 	if err := initialise(library); err != nil {
 		if *config.Flags.FailOnInitError {
@@ -107,10 +111,10 @@ func start(socket string) (*plugins, error) {
 	}
 
 	started := &plugins{library: library}
-	resources, err := findResources(library, config)
+	resources, err := findResources(device.New(library), *config.Flags.MigStrategy)
 	if err != nil {
 		started.stop()
-		return nil, err
+		return nil, fmt.Errorf("error building device map from config.resources: %w", err)
 	}
 	if config.uses("cdi-annotations", "cdi-cri") {
 		if err := writeCDISpec(library, config); err != nil {
@@ -118,18 +122,15 @@ func start(socket string) (*plugins, error) {
 			return nil, fmt.Errorf("unable to create cdi spec file: %w", err)
 		}
 	}
-	for _, resource := range resources {
-		if len(resource.gpus) == 0 {
-			continue
-		}
-		server := newServer(resource, config, filepath.Dir(socket))
+	for _, name := range slices.Sorted(maps.Keys(resources)) {
+		server := newServer(name, resources[name], config, filepath.Dir(socket))
 		started.servers = append(started.servers, server)
 		if err := server.start(socket); err != nil {
-			log.Printf("Could not register %s with kubelet, next try in %v: %v", resource.name, retryInterval, err)
+			log.Printf("Could not register %s with kubelet, next try in %v: %v", name, retryInterval, err)
 			started.failed = true
 			break
 		}
-		started.watchers.Go(func() { watchHealth(server.stopped, library, resource.gpus, server.unhealthy) })
+		started.watchers.Go(func() { watchHealth(server.stopped, library, server.gpus, server.unhealthy) })
 	}
 	if len(started.servers) == 0 {
 		log.Print("No devices found. Waiting indefinitely.")

@@ -28,7 +28,8 @@ const (
 // server offers one resource to kubelet.
 type server struct {
 	pluginapi.UnimplementedDevicePluginServer
-	resource  *resource
+	resource  string // without the domain nvidia.com
+	gpus      []*gpu
 	config    *Config
 	socket    string
 	grpc      *grpc.Server
@@ -37,11 +38,12 @@ type server struct {
 	stopOnce  sync.Once
 }
 
-func newServer(resource *resource, config *Config, directory string) *server {
+func newServer(resource string, gpus []*gpu, config *Config, directory string) *server {
 	return &server{
 		resource:  resource,
+		gpus:      gpus,
 		config:    config,
-		socket:    filepath.Join(directory, "nvidia-"+resource.name+".sock"),
+		socket:    filepath.Join(directory, "nvidia-"+resource+".sock"),
 		grpc:      grpc.NewServer(),
 		unhealthy: make(chan *gpu),
 		stopped:   make(chan struct{}),
@@ -58,7 +60,7 @@ func (s *server) start(kubelet string) error {
 	pluginapi.RegisterDevicePluginServer(s.grpc, s)
 	go func() {
 		if err := s.grpc.Serve(listener); err != nil {
-			log.Fatalf("Serving nvidia.com/%s ended: %v", s.resource.name, err)
+			log.Fatalf("Serving nvidia.com/%s ended: %v", s.resource, err)
 		}
 	}()
 	connection, err := grpc.NewClient("unix://"+kubelet, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -71,11 +73,11 @@ func (s *server) start(kubelet string) error {
 	_, err = pluginapi.NewRegistrationClient(connection).Register(deadline, &pluginapi.RegisterRequest{
 		Version:      pluginapi.Version,
 		Endpoint:     filepath.Base(s.socket),
-		ResourceName: "nvidia.com/" + s.resource.name,
+		ResourceName: "nvidia.com/" + s.resource,
 		Options:      &pluginapi.DevicePluginOptions{},
 	})
 	if err == nil {
-		log.Printf("Registered device plugin for 'nvidia.com/%s' with Kubelet", s.resource.name)
+		log.Printf("Registered device plugin for 'nvidia.com/%s' with Kubelet", s.resource)
 	}
 	return err
 }
@@ -96,7 +98,7 @@ func (s *server) GetDevicePluginOptions(context.Context, *pluginapi.Empty) (*plu
 func (s *server) ListAndWatch(_ *pluginapi.Empty, stream pluginapi.DevicePlugin_ListAndWatchServer) error {
 	devices := make(map[*gpu]*pluginapi.Device)
 	answer := &pluginapi.ListAndWatchResponse{}
-	for _, gpu := range s.resource.gpus {
+	for _, gpu := range s.gpus {
 		devices[gpu] = &pluginapi.Device{ID: gpu.uuid, Health: pluginapi.Healthy}
 		answer.Devices = append(answer.Devices, devices[gpu])
 	}
@@ -129,7 +131,7 @@ func (s *server) Allocate(_ context.Context, request *pluginapi.AllocateRequest)
 
 func (s *server) find(ids []string) ([]*gpu, error) {
 	var found []*gpu
-	for _, gpu := range s.resource.gpus {
+	for _, gpu := range s.gpus {
 		for _, id := range ids {
 			if gpu.uuid == id {
 				found = append(found, gpu)
@@ -137,7 +139,7 @@ func (s *server) find(ids []string) ([]*gpu, error) {
 		}
 	}
 	if len(found) != len(ids) {
-		return nil, fmt.Errorf("invalid allocation request for nvidia.com/%s: unknown device among %v", s.resource.name, ids)
+		return nil, fmt.Errorf("invalid allocation request for nvidia.com/%s: unknown device among %v", s.resource, ids)
 	}
 	return found, nil
 }

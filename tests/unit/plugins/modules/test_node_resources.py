@@ -175,6 +175,50 @@ def test_a_broken_gpu_is_named_and_not_counted(monkeypatch, capfd):
     assert "n1: not counted is GPU GPU-0 (0000:1a:00.0): it has fallen off the bus" in json.dumps(result["warnings"])
 
 
-def test_mig_is_refused(monkeypatch, capfd):
-    result = run(monkeypatch, capfd, FakeApi(), {"n1": gpus(1, mig={"current": "enabled"})})
+def sliced(*profiles):
+    instances = [{"profile": profile, "compute_instances": [{"profile": profile}]} for profile in profiles]
+    return gpus(1, mig={"current": "enabled", "pending": "enabled", "instances": instances})
+
+
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        ({}, {"nvidia.com/mig-1g.10gb": 2}),
+        ({"strategy": "mixed"}, {"nvidia.com/mig-1g.10gb": 2}),
+        ({"strategy": "single"}, {"nvidia.com/gpu": 2}),
+        ({"strategy": "none"}, {"nvidia.com/gpu": 1}),
+    ],
+)
+def test_the_strategy(monkeypatch, capfd, options, expected):
+    result = run(monkeypatch, capfd, FakeApi(), {"n1": sliced("1g.10gb", "1g.10gb")}, check=True, **options)
+    assert result["nodes"]["n1"]["expected"] == expected
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_node_that_the_plugin_could_not_serve(monkeypatch, capfd, check):
+    nodes = {"n1": sliced("1g.10gb", "3g.40gb")}
+    result = run(monkeypatch, capfd, FakeApi(), nodes, check=check, strategy="single", timeout=300)
+    assert result["failed"] is True
+    assert result["msg"].startswith("n1: this node has MIG devices of different profiles: 1g.10gb, 3g.40gb.")
+
+
+def test_mig_instances_that_nobody_knows(monkeypatch, capfd):
+    result = run(monkeypatch, capfd, FakeApi(), {"n1": gpus(1, mig={"current": "enabled", "instances": None})})
     assert result["msg"].startswith("n1: GPU GPU-0")
+
+
+def test_a_pod_that_does_not_leave(monkeypatch, capfd):
+    api = FakeApi(pod("n2"))
+    result = run(monkeypatch, capfd, api, {"n2": []}, **PLUGIN)
+    assert result["failed"] is True
+    assert api.read_logs == []
+    assert result["nodes"]["n2"] == {"expected": {}, "allocatable": {}, "ready": False}
+    assert "has to leave the node" in result["msg"]
+    assert "The pod plugin-n2 is Running." in result["msg"]
+
+
+def test_another_plugin_serves_a_node_that_ours_has_left(monkeypatch, capfd):
+    result = run(monkeypatch, capfd, FakeApi(), {"n1": []}, **PLUGIN)
+    assert result["failed"] is True
+    assert "n1: wanted no nvidia.com/gpu or nvidia.com/mig-*; found nvidia.com/gpu: 2." in result["msg"]
+    assert "another one offers these resources" in result["msg"]

@@ -22,6 +22,7 @@ class FakeApi:
         self.refuse = refuse
         self.written = {}
         self.lists = 0
+        self.pod_lists = []
         self.dry_run = None
 
     def __call__(self, options, *, dry_run):
@@ -43,6 +44,22 @@ class FakeApi:
         if name in self.refuse:
             raise KubegpuError("not allowed")
         self.written[name] = labels
+
+    def pods_that_run(self, node=None):
+        self.pod_lists.append(node)
+        if "pods" in self.refuse:
+            raise KubegpuError("Could not list the pods of all namespaces")
+        container = {"name": "ctr", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+        pods = {"n1": "job-1", "n2": "job-2", "n3": "job-3"}
+        return [
+            {
+                "metadata": {"namespace": "default", "name": name},
+                "spec": {"nodeName": on, "containers": [container]},
+                "status": {"phase": "Running"},
+            }
+            for on, name in pods.items()
+            if node in (None, on)
+        ]
 
 
 def run(monkeypatch, capfd, api, *, check=False, diff=True, **options):
@@ -92,7 +109,7 @@ def test_all_errors_at_once_and_nothing_written(monkeypatch, capfd):
 
 def test_missing_hosts_are_skipped(monkeypatch, capfd):
     result = run(monkeypatch, capfd, FakeApi(), missing="skip", hosts=[*WANTED, {"host": "n9"}])
-    assert result["skipped"] == ["n9"]
+    assert result["not_in_cluster"] == ["n9"]
     assert result["nodes"] == {"n1": "n1", "n2": "n2"}
 
 
@@ -120,7 +137,7 @@ def test_one_refusal_does_not_stop_the_others(monkeypatch, capfd):
 def test_a_host_that_is_not_required(monkeypatch, capfd):
     hosts = [*WANTED, {"host": "n8", "required": False, "labels": {"x": None}}]
     result = run(monkeypatch, capfd, FakeApi(), hosts=hosts)
-    assert result["skipped"] == ["n8"]
+    assert result["not_in_cluster"] == ["n8"]
     assert result["nodes"] == {"n1": "n1", "n2": "n2"}
     result = run(monkeypatch, capfd, FakeApi(), hosts=[*hosts, {"host": "n9"}])
     assert set(result["errors"]) == {"n9"}
@@ -154,3 +171,56 @@ def test_the_kubelet_of_a_host_that_is_not_required(monkeypatch, capfd):
 
 def test_a_minimum_that_lost_its_quotes(monkeypatch, capfd):
     assert "quotes" in run(monkeypatch, capfd, FakeApi(), hosts=WANTED, minimum_kubelet=1.3)["msg"]
+
+
+def test_states_are_gathered_only_when_asked(monkeypatch, capfd):
+    api = FakeApi()
+    assert "states" not in run(monkeypatch, capfd, api, hosts=WANTED)
+    assert not api.pod_lists
+
+
+@pytest.mark.parametrize("hosts, asked", [(WANTED, [None]), (WANTED[:1], ["n1"])], ids=["of two nodes", "of one"])
+def test_states_take_one_request_more(monkeypatch, capfd, hosts, asked):
+    api = FakeApi()
+    result = run(monkeypatch, capfd, api, hosts=hosts, gather_states=True)
+    assert (api.lists, api.pod_lists) == (1, asked)
+    assert {host: state["gpu_pods"] for host, state in result["states"].items()} == {
+        host["host"]: [f"default/job-{host['host'][1]}"] for host in hosts
+    }
+    assert all(state["in_service"] for state in result["states"].values())
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_states_tell_the_labels_that_were_set(monkeypatch, capfd, check):
+    hosts = [
+        {"host": "n1", "labels": {"kubegpu.io/gpu-clients": "paused"}},
+        {"host": "n2", "labels": {"kubegpu.io/gpu-clients": None}},
+    ]
+    before = {
+        "n1": {"kubegpu.io/gpu-clients": "run", "nvidia.com/gpu.present": "true"},
+        "n2": {"kubegpu.io/gpu-clients": "run"},
+    }
+    monkeypatch.setattr(FakeApi, "labels", before)
+    states = run(monkeypatch, capfd, FakeApi(), check=check, hosts=hosts, gather_states=True)["states"]
+    assert states["n1"]["labels"] == {"kubegpu.io/gpu-clients": "paused", "nvidia.com/gpu.present": "true"}
+    assert states["n2"]["labels"] == {}
+
+
+def test_states_tell_the_labels_that_could_not_be_set(monkeypatch, capfd):
+    hosts = [{"host": "n1", "labels": {"kubegpu.io/gpu-clients": "paused"}}]
+    result = run(monkeypatch, capfd, FakeApi(refuse=["n1"]), hosts=hosts, gather_states=True)
+    assert result["failed"] is True
+    assert result["states"]["n1"]["labels"] == {}
+
+
+def test_a_host_without_a_node_has_no_state(monkeypatch, capfd):
+    hosts = [{"host": "n1"}, {"host": "n9"}]
+    result = run(monkeypatch, capfd, FakeApi(), hosts=hosts, missing="skip", gather_states=True)
+    assert set(result["states"]) == {"n1"}
+
+
+def test_nothing_is_written_when_the_pods_may_not_be_listed(monkeypatch, capfd):
+    api = FakeApi(refuse=["pods"])
+    result = run(monkeypatch, capfd, api, hosts=WANTED, gather_states=True)
+    assert "Could not list the pods" in result["msg"]
+    assert not api.written

@@ -88,6 +88,15 @@ def test_pods(server):
         assert "labelSelector=app%3Dplugin" in path
 
 
+@pytest.mark.parametrize("node, selects", [(None, "spec.nodeName%21%3D%2C"), ("n1", "spec.nodeName%3Dn1%2C")])
+def test_pods_that_run(server, node, selects):
+    server.answers = [(200, page(["a"], **{"continue": "more"})), (200, page(["b"]))]
+    assert [pod["metadata"]["name"] for pod in api(server).pods_that_run(node)] == ["a", "b"]
+    for _method, path, _body, _headers in server.requests:
+        assert path.startswith("/api/v1/pods?")
+        assert f"fieldSelector={selects}status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed" in path
+
+
 def test_a_daemonset(server):
     server.answers = [(200, {"kind": "DaemonSet"}), status(404, "not found"), status(403, "forbidden")]
     assert api(server).daemon_set("nvidia", "plugin") == {"kind": "DaemonSet"}

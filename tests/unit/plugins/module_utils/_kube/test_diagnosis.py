@@ -59,6 +59,22 @@ def test_no_pod(which, texts):
 
 
 @pytest.mark.parametrize(
+    "labels, plugins, text",
+    [
+        (LABELS, [PluginPod(pod())], "still selects it by example.com/gpu=true, example.com/clients=run."),
+        ({**LABELS, "example.com/clients": "paused"}, [PluginPod(pod())], "its pod has not ended yet."),
+        ({**LABELS, "example.com/clients": "paused"}, [], "another one offers these resources"),
+    ],
+    ids=["selected", "ending", "gone"],
+)
+def test_a_plugin_that_has_to_be_away(labels, plugins, text):
+    found = explain(node(labels=labels), plugins, PLUGIN, must_be_away=True)
+    assert text in found[0]
+    assert not any("wants the label" in sentence for sentence in found)
+    assert any("The pod plugin-x is Running." in sentence for sentence in found) is bool(plugins)
+
+
+@pytest.mark.parametrize(
     "taint, toleration, tolerated",
     [
         ({"key": "sku", "value": "gpu", "effect": "NoSchedule"}, {"operator": "Exists"}, True),
@@ -177,3 +193,22 @@ def test_the_cause_is_found_above_the_lines_that_are_shown():
     assert "runtimeClassName nvidia" in found[-1]
     assert "line 11" not in found[-2]
     assert "line 12" in found[-2]
+
+
+@pytest.mark.parametrize(
+    "line, advice",
+    [
+        ("No devices found. Waiting indefinitely.", "before the node's MIG instances were made"),
+        ("failed to save CDI spec: invalid CDI Spec: invalid spec, no devices", "delete its pod"),
+        ("MIG profile '1c.3g.40gb' does not match any resource patterns", "one compute instance of full size"),
+        (
+            "invalid MIG configuration: at least one device ...: device 0 has no MIG devices configured",
+            "strategy single",
+        ),
+        ("invalid MIG configuration: more than one MIG device type present on node", "strategy single"),
+        ("all devices on the node must be configured with the same migEnabled value", "strategy single"),
+        ("error getting MIG device handle at index '0': Insufficient Permissions", "NVIDIA_MIG_MONITOR_DEVICES=all"),
+    ],
+)
+def test_what_the_plugin_says_of_mig(line, advice):
+    assert advice in explain(node(), [PluginPod(pod(ready=False, restartCount=3, state={}), log=[line])], PLUGIN)[-1]

@@ -153,10 +153,48 @@ def test_a_pod_that_fails_while_its_node_registers_is_noticed():
     assert not api.follow({"a": TWO}, timeout=20).rollout.serving()
 
 
-def test_a_node_without_gpus_needs_no_pod():
-    api = ScriptedApi([[node("a", 0)]], pods=[[]])
+@pytest.mark.parametrize("pods", [[], [pod("a")], [pod("a", ready=False)]])
+def test_a_node_whose_gpus_offer_nothing_may_have_a_pod_or_not(pods):
+    api = ScriptedApi([[node("a", 0)]], pods=[pods])
     api.follow({"a": {}})
     assert api.requests == LOOK
+
+
+class TestAway:
+    """Nodes without GPUs to serve, such as those whose GPU clients are paused."""
+
+    def test_no_pod_is_there(self):
+        api = ScriptedApi([[node("a", 0), node("b", 2)]], pods=[[pod("b")]])
+        api.follow({"a": None, "b": TWO})
+        assert api.requests == LOOK
+
+    def test_the_pod_ends_and_then_the_kubelet_notices(self):
+        ending = pod("a", metadata={"deletionTimestamp": "2026-01-01T10:00:00Z"})
+        api = ScriptedApi(
+            [[node("a", 2)], [node("a", 2)], [node("a", 0)]],
+            [[3, ("MODIFIED", ending), ("DELETED", ending)], [4, ("MODIFIED", node("a", 0))]],
+            pods=[[pod("a")], []],
+        )
+        assert gpus(api.follow({"a": None})) == {"a": None}
+        assert api.requests == [*LOOK, "watch pods 400 for 60", *LOOK, "watch nodes 600 for 60", *LOOK]
+        assert api.now == 7
+
+    @pytest.mark.parametrize("of", ["new", "old"])
+    @pytest.mark.parametrize("ready", [True, False])
+    def test_a_pod_that_stays_is_waited_for_although_nothing_is_offered(self, of, ready):
+        api = ScriptedApi([[node("a", 0)]], pods=[[pod("a", of=of, ready=ready)]])
+        api.follow({"a": None}, timeout=20)
+        assert api.now >= 20
+
+    def test_pods_of_others_may_stay(self):
+        api = ScriptedApi([[node("a", 0)]], pods=[[pod("a", owners=())]])
+        api.follow({"a": None})
+        assert api.requests == LOOK
+
+    def test_there_is_no_daemonset(self):
+        api = ScriptedApi([[node("a", 0)]], daemonsets=[None])
+        api.follow({"a": None})
+        assert api.now == 0
 
 
 def test_a_specification_that_its_controller_has_not_seen():
