@@ -51,6 +51,7 @@ STEPS = [
     ),
     Step("molecule", "testbed, from nothing", "make -s testbed-down testbed-up"),
     Step("molecule", "scenario site", "tests/molecule.sh site", testbed=True),
+    Step("molecule", "scenario mig", "tests/molecule.sh mig", testbed=True),
     Step("demo", "make demo", "make -s demo"),
     Step("e2e", "testbed", "make -s testbed-up"),
     Step(

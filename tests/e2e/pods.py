@@ -16,7 +16,13 @@ IMAGE = "nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0"
 
 
 def pod_manifest(
-    name: str, *, gpus: int = 0, node: str = "", runtime_class: str = "", arguments: tuple[str, ...] = ()
+    name: str,
+    *,
+    gpus: int = 0,
+    resource: str = "nvidia.com/gpu",
+    node: str = "",
+    runtime_class: str = "",
+    arguments: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     container: dict[str, Any] = {
         "name": "cuda",
@@ -27,7 +33,7 @@ def pod_manifest(
         "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}],
     }
     if gpus:
-        container["resources"] = {"limits": {"nvidia.com/gpu": str(gpus)}}
+        container["resources"] = {"limits": {resource: str(gpus)}}
     spec: dict[str, Any] = {"restartPolicy": "Never", "automountServiceAccountToken": False, "containers": [container]}
     if node:
         spec["nodeSelector"] = {"kubernetes.io/hostname": node}

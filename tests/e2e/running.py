@@ -1,7 +1,7 @@
 # Copyright (c) 2026 KubeGPU contributors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Running the site playbook, and asking nodes and cluster independently of it."""
+"""Running our playbooks, and asking nodes and cluster independently of them."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ class Run:
 
 def site(*arguments: str, kill_at: str = "", **variables: Any) -> Run:
     """Run site.yml as a user would; keyword arguments become extra variables."""
+    return play("site.yml", *arguments, kill_at=kill_at, **variables)
+
+
+def play(playbook: str, *arguments: str, kill_at: str = "", **variables: Any) -> Run:
     with tempfile.TemporaryDirectory() as scratch:
         record = Path(scratch) / "record.json"
         environment = dict(
@@ -52,7 +56,7 @@ def site(*arguments: str, kill_at: str = "", **variables: Any) -> Run:
             RECORDER_FILE=str(record),
             RECORDER_KILL_AT=kill_at,
         )
-        command = ["ansible-playbook", "site.yml", *arguments]
+        command = ["ansible-playbook", playbook, *arguments]
         if variables:
             command += ["-e", json.dumps(variables)]
         done = subprocess.run(
