@@ -1,7 +1,7 @@
 # Entry points of a checkout. `make demo` and `make test` fetch and build what they need; run them as root on Debian 12.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint sanity unit testbed molecule e2e
+.PHONY: help demo test bench lint sanity unit testbed simulated molecule e2e
 
 include tests/testbed/testbed.mk
 
@@ -14,5 +14,8 @@ demo: ## Three simulated GPU machines, a real Kubernetes, `ansible-playbook site
 test: ## Every check there is; ends with "N passed, N failed"
 	@tests/run.sh
 
-lint sanity unit testbed molecule e2e: ## One part of `make test`
+bench: ## What the MIG planner and mig_layout cost and disturb, as counts and ratios
+	@tests/bench/run.sh
+
+lint sanity unit testbed simulated molecule e2e: ## One part of `make test`
 	@tests/run.sh $@

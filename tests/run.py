@@ -46,12 +46,19 @@ STEPS = [
     Step(
         "testbed",
         "simulated GPU",
-        "pytest -q -p no:ansible tests/testbed --junitxml=tests/output/testbed.xml",
+        "pytest -q -n 2 -p no:ansible tests/testbed --junitxml=tests/output/testbed.xml",
         junit="testbed.xml",
     ),
+    Step(
+        "simulated",
+        "modules on simulated GPUs",
+        "pytest -q -n 2 -p no:ansible tests/simulated --junitxml=tests/output/simulated.xml",
+        junit="simulated.xml",
+    ),
     Step("molecule", "testbed, from nothing", "make -s testbed-down testbed-up"),
-    Step("molecule", "scenario site", "tests/molecule.sh site", testbed=True),
+    # The last one leaves what the parts after it begin with.
     Step("molecule", "scenario mig", "tests/molecule.sh mig", testbed=True),
+    Step("molecule", "scenario site", "tests/molecule.sh site", testbed=True),
     Step("demo", "make demo", "make -s demo"),
     Step("e2e", "testbed", "make -s testbed-up"),
     Step(
