@@ -14,11 +14,16 @@ import typing as t
 RunCommand = t.Callable[..., "tuple[int, str, str]"]
 
 
-def output(run_command: RunCommand, command: list[str]) -> str | None:
-    """What the program prints; None when it is not there, cannot be started or fails."""
+def run(run_command: RunCommand, command: list[str]) -> tuple[int, str, str]:
+    """Status, output and errors; status 127 of a program that is not there or cannot be started."""
     try:
         # Without this argument, run_command ends the whole module when the program cannot be started.
-        rc, out, _err = run_command(command, environ_update={"LC_ALL": "C"}, handle_exceptions=False)
-    except OSError:
-        return None
+        return run_command(command, environ_update={"LC_ALL": "C"}, handle_exceptions=False)
+    except OSError as exc:
+        return 127, "", str(exc)
+
+
+def output(run_command: RunCommand, command: list[str]) -> str | None:
+    """What the program prints; None when it is not there, cannot be started or fails."""
+    rc, out, _err = run(run_command, command)
     return out if rc == 0 else None

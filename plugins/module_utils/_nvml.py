@@ -83,7 +83,7 @@ ERRORS: dict[int, tuple[str, str]] = {
 # One attribute without an answer; the GPU itself is well.
 UNANSWERED = frozenset({3, 4, 7, 13, 21, 25})
 
-FUNCTION_NOT_FOUND, RESET_REQUIRED, IN_USE = 13, 16, 19
+NO_PERMISSION, FUNCTION_NOT_FOUND, RESET_REQUIRED, IN_USE = 4, 13, 16, 19
 
 # What nvml.h calls an instance id of a process that is in none.
 NO_INSTANCE = 0xFFFFFFFF
@@ -98,7 +98,7 @@ class Failure:
 
 class NvmlError(KubegpuError):
     def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.message, error=failure.error, code=failure.code)
+        super().__init__(f"{failure.error}. {failure.message}", error=failure.error, code=failure.code)
         self.failure = failure
 
 
@@ -165,10 +165,10 @@ def load_binding() -> Binding:
 
 
 def check_binding(binding: Binding) -> Binding:
-    # The abandoned project `pynvml` is a package, nvidia-ml-py one file. MIG came to it with driver 450.
-    if hasattr(binding, "__path__") or not hasattr(binding, "nvmlDeviceGetMigMode"):
+    # The abandoned project `pynvml` is a package, nvidia-ml-py one file. Profiles with names came with driver 515.
+    if hasattr(binding, "__path__") or not hasattr(binding, "nvmlDeviceGetGpuInstanceProfileInfoV"):
         raise BindingMissing(
-            f"{getattr(binding, '__file__', 'pynvml')} is not the pynvml of nvidia-ml-py, or one older than MIG; "
+            f"{getattr(binding, '__file__', 'pynvml')} is not the pynvml of nvidia-ml-py, or one that is too old; "
             "the role kubegpu.nvidia._nvml delivers the right one."
         )
     return binding
@@ -229,9 +229,9 @@ class Session:
         gpu.persistence = _boolean(self.ask("nvmlDeviceGetPersistenceMode", handle))
         current, pending = self.ask("nvmlDeviceGetEccMode", handle) or (None, None)
         gpu.ecc_current, gpu.ecc_pending = _boolean(current), _boolean(pending)
-        gpu.processes = self._processes(handle)
+        gpu.processes = self.processes(handle)
 
-    def _processes(self, handle: t.Any) -> list[GpuProcess] | None:
+    def processes(self, handle: t.Any) -> list[GpuProcess] | None:
         """Who uses the GPU; None when NVML cannot tell, which is not the same as nobody."""
         found: list[GpuProcess] = []
         for kind, word in PROCESS_LISTS.items():

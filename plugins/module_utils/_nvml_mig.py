@@ -17,7 +17,7 @@ import typing as t
 
 from ._mig.model import ComputeInstance, Engines, GpuInstance, Profile
 from ._mig.profiles import named
-from ._nvml import FUNCTION_NOT_FOUND, MIG_MODES, UNANSWERED, Failure, Gpu, NvmlError, Session, explain
+from ._nvml import FUNCTION_NOT_FOUND, MIG_MODES, UNANSWERED, Failure, Gpu, GpuProcess, NvmlError, Session, explain
 
 # nvml.h's NVML_GPU_INSTANCE_PROFILE_*: what a profile's name ends with, for drivers whose structure has no name.
 SUFFIXES = {
@@ -64,7 +64,7 @@ class MigGpu:
         return tuple(found)
 
     def instances(self) -> tuple[GpuInstance, ...]:
-        """Every GPU instance, also one without compute instances, which no MIG device shows."""
+        """Every GPU instance, also one without compute instances, which no MIG device shows; and which are in use."""
         names = {profile.id: profile.name for profile in self.offered()}
         uuids = self._uuids()
         found = []
@@ -75,9 +75,11 @@ class MigGpu:
                     dataclasses.replace(each, uuid=uuids.get((about.id, each.id)))
                     for each in self._compute_instances(instance)
                 )
-                name = names.get(info.id) or f"profile {info.id}"
-                found.append(GpuInstance(about.id, name, about.placement.start, compute))
-        return tuple(sorted(found, key=lambda each: each.start))
+                if info.id not in names:  # a profile without a place, which instances have
+                    raise NvmlError(explain(UNKNOWN_PROFILE[0]))
+                found.append(GpuInstance(about.id, names[info.id], about.placement.start, compute))
+        busy = self._session.processes(self._handle) or ()
+        return _used(sorted(found, key=lambda each: each.start), busy)
 
     def create(self, profile: Profile, start: int) -> int:
         """Id of the new GPU instance."""
@@ -184,16 +186,15 @@ def gpus(session: Session) -> list[Gpu]:
     for gpu in found:
         if gpu.error is None and gpu.uuid and gpu.mig_current == "enabled":
             try:
-                gpu.mig_instances = used(MigGpu(session, gpu.uuid).instances(), gpu)
+                gpu.mig_instances = MigGpu(session, gpu.uuid).instances()
             except NvmlError as exc:
                 if exc.failure.code not in UNANSWERED:
                     gpu.error = exc.failure
     return found
 
 
-def used(instances: t.Iterable[GpuInstance], gpu: Gpu) -> tuple[GpuInstance, ...]:
-    """The instances, with those marked that NVML lists a process for."""
-    busy = {(process.gpu_instance, process.compute_instance) for process in gpu.processes or ()}
+def _used(instances: t.Iterable[GpuInstance], processes: t.Iterable[GpuProcess]) -> tuple[GpuInstance, ...]:
+    busy = {(process.gpu_instance, process.compute_instance) for process in processes}
     return tuple(
         dataclasses.replace(
             instance,

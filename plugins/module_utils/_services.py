@@ -13,7 +13,7 @@ import json
 import os
 import typing as t
 
-from ._commands import RunCommand
+from ._commands import RunCommand, run
 from ._errors import KubegpuError
 from ._files import content
 
@@ -22,49 +22,64 @@ RECORD = "/run/kubegpu/stopped-services.json"
 
 
 @contextlib.contextmanager
-def stopped(run_command: RunCommand, units: t.Sequence[str], record: str = RECORD) -> t.Iterator[None]:
-    """Stops those of the units that run; names are recorded first, so that the next run can start them."""
-    running = _running(run_command, units)
+def stopped(
+    run_command: RunCommand, units: t.Sequence[str], problems: list[str], record: str = RECORD
+) -> t.Iterator[None]:
+    """Stops those of the units that run. What does not start again afterwards is a problem, and no exception.
+
+    Their names are recorded first, so that the next run can start them if this one does not get to it.
+    """
+    running = [unit for unit in units if _runs(run_command, unit)]
     if not running:
         yield
         return
-    os.makedirs(os.path.dirname(record), exist_ok=True)
-    with open(record, "w", encoding="utf-8") as file:
-        json.dump(running, file)
+    _note(record, [*left_stopped(record), *running])
     try:
-        _systemctl(run_command, "stop", running)
+        for unit in running:
+            rc, out, err = run(run_command, ["systemctl", "stop", unit])
+            if rc:
+                raise KubegpuError(
+                    f"{unit} has to be out of the way of a change of the MIG mode and cannot be stopped:"
+                    f" {(err or out).strip()} Nothing was changed. Take it out of stop_services if it may stay."
+                )
         yield
     finally:
-        start_again(run_command, record)
+        problems += start_again(run_command, record)[1]
 
 
 def left_stopped(record: str = RECORD) -> list[str]:
-    """The units that a run had stopped which was killed."""
+    """The units that a run had stopped which was killed, or that did not start again."""
     try:
         return [str(unit) for unit in json.loads(content(record) or "[]")]
     except (ValueError, TypeError):
         return []  # it was killed while it wrote, so it had stopped nothing yet
 
 
-def start_again(run_command: RunCommand, record: str = RECORD) -> list[str]:
-    """Starts them; returns which these were."""
-    units = left_stopped(record)
-    if units:
-        _systemctl(run_command, "start", units)
-    if os.path.exists(record):
+def start_again(run_command: RunCommand, record: str = RECORD) -> tuple[list[str], list[str]]:
+    """Starts them; returns which these were, and what is wrong with those that do not start and stay recorded."""
+    started, failed, problems = [], [], []
+    for unit in left_stopped(record):
+        rc, out, err = run(run_command, ["systemctl", "start", unit])
+        if rc:
+            failed.append(unit)
+            problems.append(
+                f"{unit} was stopped for a change of the MIG mode and does not start: {(err or out).strip()}"
+            )
+        else:
+            started.append(unit)
+    if failed:
+        _note(record, failed)
+    elif os.path.exists(record):
         os.unlink(record)
-    return units
+    return started, problems
 
 
-def _running(run_command: RunCommand, units: t.Sequence[str]) -> list[str]:
-    if not units:
-        return []
-    # It fails when one of them does not run, and prints a line for each all the same.
-    _rc, out, _err = run_command(["systemctl", "is-active", *units], handle_exceptions=False)
-    return [unit for unit, state in zip(units, out.splitlines()) if state in ("active", "activating", "reloading")]
+def _note(record: str, units: list[str]) -> None:
+    os.makedirs(os.path.dirname(record), exist_ok=True)
+    with open(record, "w", encoding="utf-8") as file:
+        json.dump(units, file)
 
 
-def _systemctl(run_command: RunCommand, verb: str, units: t.Sequence[str]) -> None:
-    rc, out, err = run_command(["systemctl", verb, *units], handle_exceptions=False)
-    if rc:
-        raise KubegpuError(f"systemctl {verb} {' '.join(units)} failed: {(err or out).strip()}")
+def _runs(run_command: RunCommand, unit: str) -> bool:
+    _rc, out, _err = run(run_command, ["systemctl", "is-active", unit])
+    return out.strip() in ("active", "activating", "reloading")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -53,7 +54,7 @@ class Host(Node):
         self.scratch = Path(tempfile.mkdtemp(dir=tree))
         self.numbers = itertools.count()
         self.environment["PYTHONPATH"] += f":{tree}"
-        self.environment["PATH"] = f"{build}:/run/bin:{os.environ['PATH']}"
+        self.environment["PATH"] = f"/run/bin:{build}:{os.environ['PATH']}"
         self.plug(*boards)
         self.load()
 
@@ -76,6 +77,12 @@ class Host(Node):
         path.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
         return [sys.executable, "-m", f"{MODULES}.{name}", str(path)]
 
+    def program(self, name: str, script: str) -> None:
+        """A program that modules find before any other of that name."""
+        self.run("mkdir", "-p", "/run/bin")
+        (self.scratch / name).write_text(f"#!/bin/sh\n{script}\n")
+        assert self.run("install", str(self.scratch / name), f"/run/bin/{name}").returncode == 0
+
     def mig(self, **arguments: Any) -> Done:
         return self.module("mig_layout", **{"stop_services": [], **arguments})
 
@@ -97,3 +104,28 @@ def short(instance: dict[str, Any]) -> str:
 
 def places(instances: list[dict[str, Any]]) -> list[str]:
     return [short(each) for each in instances]
+
+
+A, B = "0000:1a:00.0", "0000:1c:00.0"
+MODE = "nvmlDeviceGetMigMode(nvmlDeviceGetHandleByIndex(0))"
+
+
+def want(gpu: str = A, **profiles: int) -> dict[str, Any]:
+    """An entry of layouts: want(_3g_40gb=1)."""
+    return {"gpus": [gpu], "profiles": {name[1:].replace("_", "."): count for name, count in profiles.items()}}
+
+
+FIVE = want(_3g_40gb=1, _1g_10gb=4)
+THREE = want(_3g_40gb=1, _2g_20gb=2)
+
+
+def holding(host: Host, *place: str) -> subprocess.Popen[str]:
+    """A process that computes there, until its standard input ends."""
+    process = host.start("simgpu", "hold", *place, "--", "sh", "-c", "echo holding; read end")
+    assert process.stdout and process.stdout.readline() == "holding\n"
+    return process
+
+
+def instance_id(host: Host, profile: str, gpu: int = 0) -> str:
+    (found,) = [each["id"] for each in host.facts()[gpu]["mig"]["instances"] if each["profile"] == profile]
+    return str(found)

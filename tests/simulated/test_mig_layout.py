@@ -6,42 +6,18 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from host import Done, Host, places
+from host import FIVE, MODE, THREE, A, B, Done, Host, holding, instance_id, places, want
 
 Make = Callable[..., Host]
 ALL = {"gpus": ["all"]}
-A, B = "0000:1a:00.0", "0000:1c:00.0"
 GPU_INSTANCE = "nvmlDeviceGetGpuInstanceById(nvmlDeviceGetHandleByIndex(0), %s)"
-MODE = "nvmlDeviceGetMigMode(nvmlDeviceGetHandleByIndex(0))"
 DESTROYED = {"destroy_gpu_instance": 4, "destroy_compute_instance": 4}
-
-
-def want(gpu: str = A, **profiles: int) -> dict[str, Any]:
-    """An entry of layouts: want(_3g_40gb=1)."""
-    return {"gpus": [gpu], "profiles": {name[1:].replace("_", "."): count for name, count in profiles.items()}}
-
-
-FIVE = want(_3g_40gb=1, _1g_10gb=4)
-THREE = want(_3g_40gb=1, _2g_20gb=2)
-
-
-def holding(host: Host, *place: str) -> subprocess.Popen[str]:
-    """A process that computes there, until its standard input ends."""
-    process = host.start("simgpu", "hold", *place, "--", "sh", "-c", "echo holding; read end")
-    assert process.stdout and process.stdout.readline() == "holding\n"
-    return process
-
-
-def instance_id(host: Host, profile: str, gpu: int = 0) -> str:
-    (found,) = [each["id"] for each in host.facts()[gpu]["mig"]["instances"] if each["profile"] == profile]
-    return str(found)
 
 
 def test_from_nothing_to_a_layout_and_back(host: Make) -> None:

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from host import Host, places
+from host import A, B, Host, places, want
 
 ROOT = Path(__file__).resolve().parents[2]
 Make = Callable[..., Host]
-A, B = "0000:1a:00.0", "0000:1c:00.0"
 LAYOUTS = [
     {"gpus": [A], "profiles": {"3g.40gb": 1, "2g.20gb": 1, "1g.10gb": 2}},
     {"gpus": [B], "instances": [{"profile": "3g.40gb", "start": 4, "compute_instances": ["1c.3g.40gb", "2c.3g.40gb"]}]},
@@ -109,6 +108,52 @@ def test_a_run_that_failed_leaves_the_entry_that_was_there(host: Make, tmp_path:
     first, second = json.loads(file.read_text())["gpus"]
     assert first == entries[0]
     assert [each["profile"] for each in second["instances"]] == ["7g.80gb"]
+
+
+def entries(file: Path) -> dict[str, list[str]]:
+    return {gpu["pci_address"]: places(gpu["instances"]) for gpu in json.loads(file.read_text())["gpus"]}
+
+
+def test_a_gpu_that_is_lost_or_no_longer_declared_keeps_its_entry(host: Make, tmp_path: Path) -> None:
+    node, file = host("h100-80", "h100-80"), tmp_path / "mig.json"
+    assert node.mig(layouts=LAYOUTS, boot_file=str(file)).code == 0
+    before = entries(file)
+    assert node.mig(layouts=LAYOUTS[:1], boot_file=str(file)).code == 0
+    assert entries(file) == before
+    node.run("simgpu", "lose", "0")
+    models = [{"models": ["NVIDIA H100*"], "profiles": {"7g.80gb": 1}}]
+    failed = node.mig(layouts=models, boot_file=str(file))
+    assert failed.code == 1 and A in failed.message
+    assert entries(file) == {A: before[A], B: ["7g.80gb@0"]}
+
+
+def test_an_entry_that_is_no_longer_true_of_a_gpu_that_nobody_declares_goes(host: Make, tmp_path: Path) -> None:
+    node, file = host("h100-80", "h100-80"), tmp_path / "mig.json"
+    assert node.mig(layouts=LAYOUTS, boot_file=str(file)).code == 0
+    assert node.mig(layouts=[want(B, _7g_80gb=1)]).code == 0
+    assert node.mig(layouts=LAYOUTS[:1], boot_file=str(file)).code == 0
+    assert list(entries(file)) == [A]
+
+
+def test_boot_leaves_a_mode_alone_that_waits_for_it(host: Make, program: Path, tmp_path: Path) -> None:
+    node, file = host("a100-80", "a100-80"), tmp_path / "mig.json"
+    assert node.mig(layouts=[{"gpus": ["all"], "mode": "disabled"}], boot_file=str(file)).code == 0
+    node.run("simgpu", "fault", "0", "passthrough")
+    assert node.mig(layouts=LAYOUTS[:1], allow_reset=True, boot_file=str(file)).result["reboot_required"]
+    assert list(entries(file)) == [B]
+    reboot(node)
+    assert replay(node, program, file).returncode == 0
+    done = node.mig(layouts=LAYOUTS[:1], boot_file=str(file))
+    assert done.code == 0, done.message
+    assert list(entries(file)) == [A, B]
+
+
+def test_a_boot_file_that_cannot_be_written_fails_with_the_whole_result(host: Make, tmp_path: Path) -> None:
+    node = host("h100-80")
+    (tmp_path / "file").write_text("")
+    failed = node.mig(layouts=LAYOUTS[:1], boot_file=str(tmp_path / "file" / "mig.json"))
+    assert failed.code == 1 and "cannot be noted for the next boot" in failed.message
+    assert failed.result["gpus"][0]["after"]["mode"] == "enabled" and len(node.layout() or []) == 4
 
 
 @pytest.mark.parametrize(

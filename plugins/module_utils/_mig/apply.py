@@ -8,12 +8,18 @@
 
 from __future__ import annotations
 
+import itertools
 import typing as t
 
 from .._errors import KubegpuError
 from .._nvml import NvmlError
 from .model import GpuInstance, Instance, Layout, Profile, compute_name, describe, layout_of
 from .plan import Plan, difference
+
+INSUFFICIENT_RESOURCES = 23
+
+# Enough for every way in which seven slices can be divided into different sizes.
+MOST_ORDERS = 120
 
 
 class Device(t.Protocol):
@@ -42,8 +48,9 @@ class NotApplied(KubegpuError):
 
 
 class _StepFailed(Exception):
-    def __init__(self, step: str, reason: str) -> None:
+    def __init__(self, step: str, reason: str, code: int | None = None) -> None:
         super().__init__(f"{step} failed: {reason}")
+        self.code = code
 
 
 def bring_about(device: Device, layout: Layout) -> Plan:
@@ -81,10 +88,9 @@ def _perform(device: Device, plan: Plan) -> None:
         if wanted.profile not in offered or wanted.start is None:
             raise _StepFailed(step, f"this GPU offers only {', '.join(offered)}.")
         number = _step(step, device.create, offered[wanted.profile], wanted.start)
-        for slices in wanted.compute:
-            _create_compute(device, number, wanted.profile, slices)
-    for instance, slices in plan.compute_created:
-        _create_compute(device, instance.id, instance.profile, slices)
+        _divide(device, number, wanted.compute)
+    for instance in dict.fromkeys(instance for instance, _slices in plan.compute_created):
+        _divide(device, instance.id, tuple(slices for each, slices in plan.compute_created if each == instance))
 
 
 def _destroy_compute(device: Device, instance: GpuInstance, compute: int, slices: int) -> None:
@@ -92,16 +98,49 @@ def _destroy_compute(device: Device, instance: GpuInstance, compute: int, slices
     _step(f"Destroying the compute instance {what}", device.destroy_compute, instance.id, compute)
 
 
-def _create_compute(device: Device, gpu_instance: int, profile: str, slices: int) -> None:
-    step = f"Creating the compute instance {compute_name(profile, slices)}"
-    _step(step, device.create_compute, gpu_instance, slices)
+def _divide(device: Device, gpu_instance: int, missing: tuple[int, ...]) -> None:
+    """Creates compute instances in an order in which they fit, if there is one, since NVML places them itself.
+
+    Those that are there and idle may be in the wrong place: then they are made anew with the others.
+    """
+    instance = _instance(device, gpu_instance)
+    idle = [compute for compute in instance.compute if not compute.in_use]
+    try:
+        _create_compute(device, instance, missing)
+    except _StepFailed:
+        if not idle:
+            raise
+        for compute in idle:
+            _destroy_compute(device, instance, compute.id, compute.slices)
+        _create_compute(device, instance, (*missing, *(compute.slices for compute in idle)))
+
+
+def _create_compute(device: Device, instance: GpuInstance, wanted: tuple[int, ...]) -> None:
+    orders = sorted(set(itertools.permutations(wanted)), reverse=True)[:MOST_ORDERS]
+    before = {compute.id for compute in _instance(device, instance.id).compute}
+    for order in orders:
+        try:
+            for slices in order:
+                name = compute_name(instance.profile, slices)
+                _step(f"Creating the compute instance {name}", device.create_compute, instance.id, slices)
+            return
+        except _StepFailed as exc:
+            if exc.code != INSUFFICIENT_RESOURCES or order == orders[-1]:
+                raise
+        for compute in _instance(device, instance.id).compute:
+            if compute.id not in before:
+                _destroy_compute(device, instance, compute.id, compute.slices)
+
+
+def _instance(device: Device, number: int) -> GpuInstance:
+    return next(instance for instance in device.instances() if instance.id == number)
 
 
 def _step(name: str, call: t.Callable[..., t.Any], *arguments: t.Any) -> t.Any:
     try:
         return call(*arguments)
     except NvmlError as exc:
-        raise _StepFailed(name, f"{exc.failure.error}. {exc.failure.message}") from exc
+        raise _StepFailed(name, str(exc), exc.failure.code) from exc
 
 
 def _restore(device: Device, former: Layout) -> tuple[bool, str]:

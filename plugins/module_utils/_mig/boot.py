@@ -39,6 +39,8 @@ def read(path: str) -> list[Entry]:
         data = json.loads(text)
         if data["version"] != VERSION:
             raise KubegpuError(f"{path} has version {data['version']}; this program reads version {VERSION}.")
+        if {gpu["mode"] for gpu in data["gpus"]} - {"enabled", "disabled"}:
+            raise ValueError("a mode that is none")
         return [
             Entry(gpu["uuid"], gpu["pci_address"], gpu["mode"], tuple(instance(each) for each in gpu["instances"]))
             for gpu in data["gpus"]
@@ -61,20 +63,23 @@ def as_text(entries: t.Iterable[Entry]) -> str:
 
 
 def write(path: str, text: str) -> None:
-    """At once or not at all, and on the disk before this returns: the next thing may be a power failure."""
+    """At once or not at all, because the next thing may be a power failure."""
     directory = os.path.dirname(path)
-    os.makedirs(directory, mode=0o755, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=directory, prefix=".mig-")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(part, 0o644)
-        os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
+        os.makedirs(directory, mode=0o755, exist_ok=True)
+        handle, part = tempfile.mkstemp(dir=directory, prefix=".mig-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(part, 0o644)
+            os.replace(part, path)
+        except BaseException:
+            os.unlink(part)
+            raise
+    except OSError as exc:
+        raise KubegpuError(f"The layout cannot be noted for the next boot in {path}: {exc}") from exc
 
 
 def instance(data: t.Mapping[str, t.Any]) -> Instance:

@@ -21,9 +21,12 @@ def load(path: str) -> t.Any:
     except (OSError, UnicodeDecodeError) as exc:
         raise KubegpuError(f"config_file cannot be read: {exc}") from exc
     try:
-        return json.loads(text)
+        config = json.loads(text)
     except ValueError:
-        return _yaml(path, text)
+        config = _yaml(path, text)
+    if config is None:
+        raise KubegpuError(f"{path} is empty; a file of mig-parted has version and mig-configs.")
+    return config
 
 
 def _yaml(path: str, text: str) -> t.Any:

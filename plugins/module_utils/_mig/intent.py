@@ -52,6 +52,10 @@ class Intent:
     def name(self) -> str:
         return name_of(self.gpu)
 
+    @property
+    def uuid(self) -> str:
+        return self.gpu.uuid or ""
+
     def disruption(self) -> list[str]:
         """What of it may disturb work that runs, in sentences."""
         found = []

@@ -8,10 +8,11 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from .. import _nvml
-from .._commands import RunCommand
+from .._commands import RunCommand, run
 from .._errors import KubegpuError
 from .._nvml_mig import MigGpu
 from . import apply
@@ -29,69 +30,83 @@ class RebootRequired(KubegpuError):
 
 def switch(binding: _nvml.Binding, intent: Intent, allow_reset: bool, reset: t.Callable[[], None]) -> None:
     """The mode is as wished after this, or as before and KubegpuError says why; after RebootRequired it is pending."""
-    with _nvml.session(binding) as session:
-        device = MigGpu(session, _uuid(intent))
-        former = layout_of(device.instances()) if intent.gpu.mig_current == "enabled" else ()
-        if intent.wish.mode == "disabled" and former:
-            apply.bring_about(device, ())
-        status = device.set_mode(intent.wish.mode)
-        if device.modes()[0] == intent.wish.mode:
-            return
-        pending = status or _nvml.explain(_nvml.RESET_REQUIRED)
-        if pending.code == _nvml.IN_USE or not allow_reset:
-            _take_back(device, intent, former)
-            raise KubegpuError(_refusal(intent, pending))
-    # NVML itself holds the GPU, so its session had to end.
+    mode = intent.wish.mode
+    former: Layout = ()
     try:
+        with _nvml.session(binding) as session:
+            device = MigGpu(session, intent.uuid)
+            former = layout_of(device.instances()) if intent.gpu.mig_current == "enabled" else ()
+            if intent.changes_mode and mode == "disabled" and former:
+                apply.bring_about(device, ())
+            status = device.set_mode(mode)
+            modes = MigGpu(session, intent.uuid).modes()
+    except KubegpuError as exc:
+        raise taken_back(binding, intent, former, f"Switching MIG mode to {mode} failed: {exc}") from exc
+    if modes == (mode, mode):
+        return
+    pending = status or _nvml.explain(_nvml.RESET_REQUIRED)
+    if pending.code == _nvml.IN_USE or not allow_reset:
+        raise taken_back(binding, intent, former, _refusal(intent, pending))
+    try:
+        # NVML itself holds the GPU, so its session had to end.
         reset()
     except RebootRequired:
         raise
-    except KubegpuError:
-        with _nvml.session(binding) as session:
-            _take_back(MigGpu(session, _uuid(intent)), intent, former)
-        raise
+    except KubegpuError as exc:
+        raise taken_back(binding, intent, former, str(exc)) from exc
     with _nvml.session(binding) as session:
-        if MigGpu(session, _uuid(intent)).modes()[0] != intent.wish.mode:
+        if MigGpu(session, intent.uuid).modes()[0] != mode:
             raise RebootRequired(
-                f"MIG mode {intent.wish.mode} is still pending after a reset of the GPU, as in virtual machines that"
-                " may not reset it; it needs a reboot of this machine. Run again after that."
+                f"MIG mode {mode} is still pending after a reset of the GPU, as in virtual machines that may not reset"
+                " it; it needs a reboot of this machine. Run again after that."
             )
+
+
+def taken_back(binding: _nvml.Binding, intent: Intent, former: Layout, reason: str) -> KubegpuError:
+    """The reason, and whether the GPU is as it was, which this tries.
+
+    A mode may not stay pending, or a later reset, perhaps by somebody who does not know of it, would bring it.
+    """
+    mode = intent.gpu.mig_current or "disabled"
+    try:
+        with _nvml.session(binding) as session:
+            device = MigGpu(session, intent.uuid)
+            if device.modes() != (mode, mode):
+                device.set_mode(mode)
+            device = MigGpu(session, intent.uuid)
+            if former and device.modes()[0] == "enabled":
+                apply.bring_about(device, former)
+            modes = device.modes()
+    except KubegpuError as exc:
+        return KubegpuError(f"{reason} It could not be brought back to what it was: {exc}")
+    if modes == (mode, mode):
+        return KubegpuError(f"{reason} The GPU is as it was.")
+    return KubegpuError(
+        f"{reason} It could not be brought back to what it was: MIG mode is {modes[0]}, pending {modes[1]}."
+    )
 
 
 def reset_with_nvidia_smi(run_command: RunCommand, addresses: t.Sequence[str]) -> None:
     """One call, because GPUs behind NVSwitches are reset together or not at all."""
     command = ["nvidia-smi", "--gpu-reset", "-i", ",".join(addresses)]
-    rc, out, err = run_command(command, handle_exceptions=False)
-    if rc:
-        raise RebootRequired(
-            f"{' '.join(command)} failed: {(out + err).strip()} The MIG mode stays pending until a reset or a reboot."
-        )
-
-
-def _take_back(device: MigGpu, intent: Intent, former: Layout) -> None:
-    """Or a later reset, perhaps by somebody who does not know of it, would change the mode."""
-    if intent.gpu.mig_current:
-        device.set_mode(intent.gpu.mig_current)
-    if former:
-        apply.bring_about(device, former)
+    rc, out, err = run(run_command, command)
+    if rc == 0:
+        return
+    said = f"{' '.join(command)} failed: {(out + err).strip()}."
+    if rc == 127 or re.search(r"in use|being used", out + err, re.IGNORECASE):
+        raise KubegpuError(said)
+    raise RebootRequired(f"{said} The MIG mode stays pending until a reset or a reboot of this machine.")
 
 
 def _refusal(intent: Intent, pending: _nvml.Failure) -> str:
     if pending.code != _nvml.IN_USE:
         return (
-            f"MIG mode {intent.wish.mode} needs a reset of the GPU ({pending.error}); allow_reset does not allow it."
-            " The mode is as it was."
+            f"MIG mode {intent.wish.mode} needs a reset of the GPU ({pending.error}), and allow_reset is false. Set"
+            " allow_reset: true when no work runs there."
         )
     holders = ", ".join(str(holder) for holder in holders_of(intent.gpu)) or (
         "the kernel module nvidia_drm (modeset): unload it, or boot with nvidia_drm.modeset=0"
         if drm_holds()
         else "nobody that can be seen from here; look for DCGM, exporters and monitors in containers"
     )
-    return (
-        f"the driver does not switch MIG mode to {intent.wish.mode}, because the GPU is in use by {holders}."
-        " It is as it was."
-    )
-
-
-def _uuid(intent: Intent) -> str:
-    return intent.gpu.uuid or ""
+    return f"The driver does not switch MIG mode to {intent.wish.mode}, because the GPU is in use by {holders}."

@@ -20,7 +20,7 @@ import sys
 import time
 
 from .._errors import KubegpuError
-from .._nvml import NvmlError, Session, load_binding, session
+from .._nvml import IN_USE, NvmlError, Session, load_binding, session
 from .._nvml_mig import MigGpu
 from . import apply, boot
 from .lock import exclusive
@@ -29,15 +29,18 @@ from .profiles import match
 
 CDI_SPECIFICATION = "/var/run/cdi/nvidia.yaml"
 
+# nvml.h: DRIVER_NOT_LOADED, NOT_READY, GPU_NOT_FOUND
+NOT_YET = (9, 27, 28)
+
 LOG = logging.getLogger("kubegpu-mig")
 
-# Seconds that the driver may take to come up after its module was loaded.
+# Seconds that the driver may take to come up after its module was loaded, and that others may be in the way.
 PATIENCE = 60
 
 
 def main(file: str) -> int:
     try:
-        with exclusive():
+        with exclusive(patience=PATIENCE):
             failed = _restore(boot.read(file))
     except KubegpuError as exc:
         LOG.error("%s", exc)
@@ -67,23 +70,36 @@ def _wait_for_driver() -> None:
         try:
             with session(load_binding()):
                 return
-        except NvmlError:
-            if time.monotonic() > deadline:
+        except NvmlError as exc:
+            if exc.failure.code not in NOT_YET or time.monotonic() > deadline:
                 raise
             time.sleep(1)
 
 
 def _restore_one(running: Session, entry: boot.Entry) -> None:
     device = MigGpu(running, entry.uuid)
-    if device.modes()[0] != entry.mode:
-        if entry.mode == "disabled":
+    modes = device.modes()
+    if modes != (entry.mode, entry.mode):
+        if modes[0] == "enabled" and entry.mode == "disabled":
             apply.bring_about(device, ())
-        pending = device.set_mode(entry.mode)
-        if pending:
-            raise KubegpuError(f"MIG mode {entry.mode} is only pending: {pending.error}. {pending.message}")
+        _set_mode(device, entry.mode)
         device = MigGpu(running, entry.uuid)
     if entry.mode == "enabled":
         apply.bring_about(device, _as_offered(entry.layout, device))
+
+
+def _set_mode(device: MigGpu, mode: str) -> None:
+    """Daemons that start now, such as persistenced, may be in the way for a moment."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        before = device.modes()[0]
+        pending = device.set_mode(mode)
+        if pending is None:
+            return
+        if pending.code != IN_USE or time.monotonic() > deadline:
+            device.set_mode(before or mode)  # or the next reset would bring it, with instances that nobody made
+            raise KubegpuError(f"MIG mode {mode} is only pending: {pending.error}. {pending.message}")
+        time.sleep(1)
 
 
 def _as_offered(layout: Layout, device: MigGpu) -> Layout:

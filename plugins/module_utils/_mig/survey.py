@@ -25,9 +25,6 @@ class Survey:
     offers: dict[str, tuple[Profile, ...]]  # by PCI address
     nvswitch: bool
 
-    def gpu(self, pci_address: str) -> _nvml.Gpu:
-        return next(gpu for gpu in self.gpus if gpu.pci_address == pci_address)
-
 
 def survey(binding: _nvml.Binding, scan: t.Callable[[], list[_pci.PciFunction]] = _pci.scan) -> Survey:
     try:
@@ -50,7 +47,12 @@ def survey(binding: _nvml.Binding, scan: t.Callable[[], list[_pci.PciFunction]] 
 def _offer(session: _nvml.Session, gpus: list[_nvml.Gpu], board: _pci.PciFunction) -> tuple[Profile, ...]:
     for gpu in gpus:
         if gpu.pci_address == board.address and gpu.uuid and gpu.mig_current and not gpu.error:
-            return _nvml_mig.MigGpu(session, gpu.uuid).offered() or known_offer(_number(board.device_id)) or ()
+            try:
+                return _nvml_mig.MigGpu(session, gpu.uuid).offered() or known_offer(_number(board.device_id)) or ()
+            except _nvml.NvmlError as exc:
+                if exc.failure.code == _nvml.NO_PERMISSION:
+                    raise
+                gpu.error = exc.failure  # the others are no worse for it
     return ()
 
 
@@ -62,12 +64,13 @@ def _target(board: _pci.PciFunction, gpus: list[_nvml.Gpu]) -> Target:
         unusable = "NVML does not show it; look for NVRM lines in the kernel log"
     else:
         unusable = gpu.error.message if gpu.error else None
+    # The kernel module still knows a GPU that NVML has lost.
+    known = _drivers.gpu_information(board.address)
     return Target(
         index=gpu.index if gpu else None,
-        # The kernel module still knows a GPU that NVML has lost.
-        uuid=(gpu.uuid if gpu else None) or _drivers.gpu_information(board.address).get("GPU UUID"),
+        uuid=(gpu.uuid if gpu else None) or known.get("GPU UUID"),
         pci_address=board.address,
-        name=(gpu.name if gpu else None) or board.board.name or "unknown GPU",
+        name=(gpu.name if gpu else None) or known.get("Model") or board.board.name or "unknown GPU",
         device=_number(board.device_id),
         # As NVML has it, the vendor in the lower half.
         subsystem=_number(board.subsystem_device_id) << 16 | _number(board.subsystem_vendor_id),

@@ -46,6 +46,8 @@ def wishes(
     it has. One that is given away is `skipped` unless it is named outright, which is refused.
     """
     problems: list[str] = []
+    if config is None and selected:
+        raise WishError([f"{selected} is selected, and there is no configuration of mig-parted; is its file empty?"])
     if config is None:
         choices = _choices_of_layouts(layouts or (), targets, problems)
     else:

@@ -181,14 +181,14 @@ def test_no_binding(search_only):
 def test_the_abandoned_project_of_the_same_name_is_refused(search_only):
     package = search_only / "host" / "pynvml"
     package.mkdir()
-    (package / "__init__.py").write_text("def nvmlDeviceGetMigMode(handle): pass\n")
+    (package / "__init__.py").write_text("def nvmlDeviceGetGpuInstanceProfileInfoV(handle): pass\n")
     with pytest.raises(_nvml.BindingMissing, match="is not the pynvml of nvidia-ml-py"):
         _nvml.load_binding()
 
 
-def test_a_binding_older_than_mig_is_refused(search_only):
+def test_a_binding_that_is_too_old_is_refused(search_only):
     (search_only / "host" / "pynvml.py").write_text("def nvmlInit(): pass\n")
-    with pytest.raises(_nvml.BindingMissing, match="older than MIG"):
+    with pytest.raises(_nvml.BindingMissing, match="one that is too old"):
         _nvml.load_binding()
 
 
@@ -200,5 +200,5 @@ def test_garbage_of_the_same_name_is_refused(search_only):
 
 def test_ours_wins_over_the_hosts(search_only):
     (search_only / "host" / "pynvml.py").write_text("raise RuntimeError('surprise')\n")
-    (search_only / "ours" / "pynvml.py").write_text("def nvmlDeviceGetMigMode(handle): pass\n")
+    (search_only / "ours" / "pynvml.py").write_text("def nvmlDeviceGetGpuInstanceProfileInfoV(handle): pass\n")
     assert _nvml.load_binding().__file__ == str(search_only / "ours" / "pynvml.py")

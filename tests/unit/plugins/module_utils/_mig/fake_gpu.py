@@ -26,6 +26,7 @@ class FakeGpu:
         self._offered = offered
         self._refuse: dict[int, int] = {}
         self._there: dict[int, GpuInstance] = {}
+        self._places: dict[tuple[int, int], int] = {}
         self._next = 40  # so that nobody takes an id for a place
         self.calls: list[str] = []
         for wanted in layout:
@@ -58,6 +59,7 @@ class FakeGpu:
         self._called(f"create compute {slices}")
         instance = self._there[gpu_instance]
         number = max((each.id for each in instance.compute), default=-1) + 1
+        self._place(instance, number, slices)
         compute = (*instance.compute, ComputeInstance(number, slices))
         self._there[gpu_instance] = dataclasses.replace(instance, compute=compute)
 
@@ -75,6 +77,20 @@ class FakeGpu:
         if left == instance.compute:
             raise NvmlError(explain(NOT_FOUND))
         self._there[gpu_instance] = dataclasses.replace(instance, compute=left)
+
+    def _place(self, instance: GpuInstance, number: int, slices: int) -> None:
+        """The first free place that is aligned to the next power of two."""
+        step = 1 << (slices - 1).bit_length()
+        taken = {
+            slice_
+            for each in instance.compute
+            for slice_ in range(self._places[instance.id, each.id], self._places[instance.id, each.id] + each.slices)
+        }
+        for start in range(0, int(instance.profile[0]) - slices + 1, step):
+            if not taken & set(range(start, start + slices)):
+                self._places[instance.id, number] = start
+                return
+        raise NvmlError(explain(INSUFFICIENT_RESOURCES))
 
     def _profile(self, name: str) -> Profile:
         return next(profile for profile in self._offered if profile.name == name)

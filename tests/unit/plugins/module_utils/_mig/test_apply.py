@@ -83,3 +83,19 @@ def test_a_profile_that_this_gpu_does_not_have_changes_nothing_for_good():
     with pytest.raises(NotApplied, match="this GPU offers only 1g.10gb, "):
         bring_about(gpu, (Instance("3g.20gb", 0, (3,)),))
     assert layout_of(gpu.instances()) == (Instance("3g.40gb", 4, (3,)),)
+
+
+@pytest.mark.parametrize(
+    ("profile", "before", "after"),
+    [
+        ("3g.40gb", (1, 1, 1), (2, 1)),
+        ("7g.80gb", (1,) * 7, (4, 1)),
+        ("7g.80gb", (7,), (3, 2, 2)),
+        ("7g.80gb", (), (3, 2, 2)),
+    ],
+)
+def test_compute_instances_are_made_anew_where_the_old_ones_are_in_the_wrong_place(profile, before, after):
+    gpu = FakeGpu(A100_80, Instance(profile, 0, before))
+    bring_about(gpu, (Instance(profile, 0, after),))
+    assert layout_of(gpu.instances()) == (Instance(profile, 0, after),)
+    assert "create " + profile + "@0" not in gpu.calls

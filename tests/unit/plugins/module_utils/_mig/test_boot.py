@@ -61,6 +61,7 @@ def test_no_file_has_no_entries(tmp_path):
         ('{"version": 1}', "no layout that this program wrote"),
         ('{"version": 2, "gpus": []}', "version 2; this program reads version 1"),
         ('{"version": 1, "gpus": [{"uuid": "GPU-a"}]}', "apply the layout again"),
+        ('{"version": 1, "gpus": [{"uuid": "GPU-a", "mode": null, "instances": []}]}', "apply the layout again"),
     ],
 )
 def test_a_file_that_is_not_ours(tmp_path, text, reason):
@@ -77,7 +78,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(KubegpuError, match="cannot be noted for the next boot in .*: disk full"):
         write(str(path), "new")
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["mig.json"]

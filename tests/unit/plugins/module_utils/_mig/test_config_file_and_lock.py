@@ -40,7 +40,14 @@ def test_a_host_without_pyyaml_reads_json_and_explains_yaml(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"), [(None, "cannot be read"), (b"\xff", "cannot be read"), (b"a: [", "no YAML")]
+    ("content", "reason"),
+    [
+        (None, "cannot be read"),
+        (b"\xff", "cannot be read"),
+        (b"a: [", "no YAML"),
+        (b"# nothing yet\n", "is empty"),
+        (b"null", "is empty"),
+    ],
 )
 def test_a_file_that_cannot_be_used(tmp_path, content, reason):
     if content is not None:
@@ -79,3 +86,26 @@ def test_the_lock_names_its_holder_and_is_free_afterwards(tmp_path):
             pytest.fail("two runs at once")
     with exclusive(str(path)):
         pass
+
+
+def test_whoever_waits_gets_the_lock_when_it_is_free(tmp_path):
+    path = str(tmp_path / "mig")
+    program = (
+        f"import fcntl, time; file = open({path!r}, 'a+'); fcntl.flock(file, fcntl.LOCK_EX);"
+        " print(flush=True); time.sleep(1)"
+    )
+    first = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    first.stdout.readline()
+    with exclusive(path, patience=30):
+        assert first.wait() == 0
+
+
+def test_nobody_else_can_hold_it(tmp_path):
+    with exclusive(str(tmp_path / "run" / "mig")):
+        assert (tmp_path / "run" / "mig").stat().st_mode & 0o077 == 0
+
+
+def test_a_lock_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(KubegpuError, match="run the task with become"), exclusive(str(tmp_path / "file" / "mig")):
+        pytest.fail("not reached")
