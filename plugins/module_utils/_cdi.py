@@ -47,6 +47,7 @@ def bring_about(module: AnsibleModule, path: str | None) -> dict[str, t.Any]:
         "changed": bool(differing),
         "path": path,
         "stale": bool(differing),
+        "devices_differ": before != after,
         "devices": after,
         "diff": {
             "before_header": path,

@@ -79,6 +79,11 @@ stale:
   returned: success
   type: bool
   sample: false
+devices_differ:
+  description: Whether it described other devices, so that whoever took devices from it has to start anew.
+  returned: success
+  type: bool
+  sample: false
 devices:
   description: Names of the devices that it describes, or would describe in check mode, as C(nvidia.com/gpu=) has them.
   returned: success

@@ -16,7 +16,8 @@ description:
     there or is in use, a reset that is not allowed - for all of these the module fails and has changed nothing.
   - GPUs are changed one by one and read back. When a step fails, that GPU gets its former layout back as far as the
     hardware allows, and the message says what is where.
-  - Profiles are read from the GPU, never from a table. A name of another board revision or driver fits the only
+  - Profiles are read from the GPU; where its driver cannot list them while MIG is off, the plan is made from a table. A
+    name of another board revision or driver fits the only
     profile with the same slices and suffix whose memory differs by at most 1 GB or 2 %.
   - Nobody's process is ever ended. Two runs on one host at the same time are kept apart.
 extends_documentation_fragment:
@@ -26,8 +27,8 @@ attributes:
   check_mode:
     support: full
     details:
-      - A GPU that only has its device file open, as monitors and the device plugin do, is taken for free, because these
-        are stopped before a change of the mode.
+      - Processes that only have a GPU's device file open, as monitors and the device plugin do, are not counted,
+        because they are stopped before a change of the mode.
   diff_mode:
     support: full
   idempotent:
@@ -105,6 +106,12 @@ options:
         then, and get their instances back.
     type: bool
     default: false
+  allow_disruption:
+    description:
+      - Whether this run may do what RV(disruptive) says. With V(false) it fails instead, before it changes anything.
+        This is for those who planned in check mode and would not do more than was planned.
+    type: bool
+    default: true
   busy_timeout:
     description: Seconds to wait for work that is in the way to end.
     type: float
@@ -112,7 +119,8 @@ options:
   stop_services:
     description:
       - Services that have GPUs open and may be stopped while a MIG mode changes. Those that run are stopped and started
-        again, whatever happens between; after a run that was killed, by the next one.
+        again, whatever happens between; after a run that was killed, by the next one. One that computes on a GPU is in
+        the way all the same.
     type: list
     elements: str
     default:
@@ -272,7 +280,7 @@ disruption:
   elements: str
   sample: ["NVIDIA H100 80GB HBM3 at 0000:1a:00.0: MIG mode becomes enabled"]
 reboot_required:
-  description: Whether a GPU waits for a reboot. The module fails then.
+  description: Whether a reboot is all that is missing. The module fails then.
   returned: success, and on failure as far as known
   type: bool
   sample: false
@@ -342,6 +350,7 @@ def main() -> None:
             "selected": {"type": "str"},
             "unmatched": {"type": "str", "choices": ["keep", "disabled"], "default": "keep"},
             "allow_reset": {"type": "bool", "default": False},
+            "allow_disruption": {"type": "bool", "default": True},
             "busy_timeout": {"type": "float", "default": 0},
             "stop_services": {"type": "list", "elements": "str", "default": STOP_SERVICES},
             "strategy": {"type": "str", "choices": ["none", "single", "mixed"]},

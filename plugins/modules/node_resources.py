@@ -171,10 +171,18 @@ def main() -> None:
     try:
         api = Api(options)
         timeout = 0 if module.check_mode else options["timeout"]
-        expected = expected_of(options["nodes"], options["strategy"])
+        expected, hopeless = expected_of(options["nodes"], options["strategy"])
         result, cluster = await_resources(api, expected, daemonset, timeout)
-        if not module.check_mode and not all(node["ready"] for node in result["nodes"].values()):
-            raise failure(api, expected, result, cluster, daemonset)
+        reasons = [f"{name}: {reason}" for name, reason in hopeless.items()]
+        if module.check_mode:
+            # The change that is predicted for the host may be what mends it.
+            for reason in reasons:
+                module.warn(reason)
+        elif not all(node["ready"] for node in result["nodes"].values()):
+            error = failure(api, expected, result, cluster, daemonset)
+            raise KubegpuError("\n".join([*reasons, str(error)]), **error.details)
+        elif reasons:
+            raise KubegpuError("\n".join(reasons), **result)
     except KubegpuError as error:
         module.fail_json(msg=str(error), **error.details)
     module.exit_json(**result)

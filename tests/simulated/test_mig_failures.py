@@ -71,6 +71,23 @@ def test_a_reset_that_fails(host: Make, script: str, words: str, reboot: bool) -
     assert node.nvml(MODE) == [0, 1 if reboot else 0]
 
 
+def test_a_reboot_is_not_asked_for_where_something_else_is_wrong_too(host: Make) -> None:
+    node = host("a100-80", "h100-80")
+    node.run("simgpu", "fault", "0", "passthrough")
+    node.run("simgpu", "fault", "1", "invisible-client")
+    failed = node.mig(layouts=[want(A, _3g_40gb=1), want(B, _3g_40gb=1)], allow_reset=True)
+    assert [gpu["reboot_required"] for gpu in failed.result["gpus"]] == [True, False]
+    assert not failed.result["reboot_required"]
+
+
+def test_what_was_not_planned_is_not_done(host: Make) -> None:
+    node = host("h100-80")
+    refused = node.mig(layouts=[FIVE], allow_disruption=False)
+    assert refused.code == 1 and "MIG mode becomes enabled" in refused.message and refused.counts == {}
+    assert node.mig(layouts=[want(_3g_40gb=1)]).code == 0
+    assert node.mig(layouts=[want(_3g_40gb=1, _1g_10gb=1)], allow_disruption=False).code == 0
+
+
 def test_a_group_reset_that_fails_half_way_gives_the_others_their_instances_back(host: Make) -> None:
     node = host("a100-80", "a100-80")
     switch = "/sys/bus/pci/devices/0000:0f:00.0"

@@ -42,3 +42,20 @@ for name, module in sys.modules.items():
 
 def test_the_services_that_may_be_stopped_are_those_of_the_module() -> None:
     assert yaml.safe_load((ROLE / "defaults/main.yml").read_text())["mig_stop_services"] == mig_layout.STOP_SERVICES
+
+
+def test_what_it_repeats_of_the_role_device_plugin() -> None:
+    """Roles share documented variables only, so the label, the DaemonSet and the default strategy stand in both."""
+    plugin = ROOT / "roles" / "device_plugin"
+    ours = yaml.safe_load((ROLE / "vars/main.yml").read_text())
+    theirs = yaml.safe_load((plugin / "defaults/main.yml").read_text())
+    assert (
+        ours["__mig_clients_label"] in yaml.safe_load((plugin / "vars/main.yml").read_text())["__device_plugin_labels"]
+    )
+    pause = (ROLE / "tasks/pause.yml").read_text()
+    assert f"default('{theirs['device_plugin_namespace']}')" in pause
+    assert "name: nvidia-device-plugin\n" in (plugin / "templates/daemon-set.yml.j2").read_text()
+    assert "daemonset: nvidia-device-plugin\n" in pause
+    assert theirs["device_plugin_configs"]["default"]["flags"] == {"migStrategy": "mixed"}
+    assert "default({'default': {'flags': {'migStrategy': 'mixed'}}})" in ours["__mig_plugin_configs"]
+    assert theirs["device_plugin_config_name"] == "default"

@@ -27,14 +27,18 @@ Expected = t.Mapping[str, t.Optional[t.Mapping[str, int]]]
 """Resources by node. None: there are no GPUs to serve, so the DaemonSet has to be away from the node."""
 
 
-def expected_of(nodes: t.Sequence[t.Mapping[str, t.Any]], strategy: str) -> dict[str, dict[str, int] | None]:
+def expected_of(
+    nodes: t.Sequence[t.Mapping[str, t.Any]], strategy: str
+) -> tuple[dict[str, dict[str, int] | None], dict[str, str]]:
+    """And the nodes of which nothing can be expected, with the reasons; one of them keeps nobody from the others."""
     expected: dict[str, dict[str, int] | None] = {}
+    reasons: dict[str, str] = {}
     for node in nodes:
         try:
             expected[node["name"]] = expected_resources(node["gpus"], strategy) if node["gpus"] else None
         except KubegpuError as error:
-            raise KubegpuError(f"{node['name']}: {error}") from error
-    return expected
+            reasons[node["name"]] = str(error)
+    return expected, reasons
 
 
 def await_resources(

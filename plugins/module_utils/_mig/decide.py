@@ -39,6 +39,7 @@ class Options:
     strategy: str | None
     plugin_mps: bool
     boot_file: str | None
+    allow_disruption: bool = True
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ def decide(options: Options, binding: _nvml.Binding) -> Decision:
             f"Switching the MIG mode of {', '.join(resets)} resets the GPU, and allow_reset is false. Nothing was"
             " changed. Set allow_reset: true when no work runs there."
         )
+    if decision.disruption() and not options.allow_disruption:
+        raise KubegpuError("\n".join([*decision.disruption(), "allow_disruption is false. Nothing was changed."]))
     return decision
 
 

@@ -40,9 +40,8 @@ def planned(options: Options, binding: _nvml.Binding) -> dict[str, t.Any]:
     result = _result(decision, [intent.outcome() for intent in decision.intents])
     result["disruption"] += [f"waits up to {options.busy_timeout:.0f} seconds: {line}" for line, _holders in busy]
     if options.boot_file:
-        result["boot_file_changed"] = _boot_text(decision, result["gpus"], {}, options.boot_file) != content(
-            options.boot_file
-        )
+        text = _boot_text(decision, result["gpus"], {}, options.boot_file)
+        result["boot_file_changed"] = _differs(text, options.boot_file)
     result["changed"] = result["layout_changed"] or result["boot_file_changed"] or bool(left_stopped())
     return _ended(decision, result, [])
 
@@ -57,13 +56,16 @@ def bring_about(options: Options, binding: _nvml.Binding, run_command: RunComman
         result = _result(decision, outcomes)
         if options.boot_file:
             text = _boot_text(decision, outcomes, errors, options.boot_file)
-            result["boot_file_changed"] = text != content(options.boot_file)
+            result["boot_file_changed"] = _differs(text, options.boot_file)
             try:
                 if result["boot_file_changed"]:
                     boot.write(options.boot_file, text)
             except KubegpuError as exc:
                 problems.append(str(exc))
         result["changed"] = result["layout_changed"] or result["boot_file_changed"] or bool(started)
+        # Where anything else is wrong, too, a reboot is not what the host needs.
+        waiting = [outcome["uuid"] for outcome in outcomes if outcome["reboot_required"]]
+        result["reboot_required"] = bool(waiting) and waiting == list(errors) and not problems
         return _ended(decision, result, [*errors.values(), *problems])
 
 
@@ -188,7 +190,7 @@ def _result(decision: Decision, outcomes: list[Outcome]) -> dict[str, t.Any]:
         "gpus": outcomes,
         "disruptive": bool(disruption),
         "disruption": disruption,
-        "reboot_required": any(outcome["reboot_required"] for outcome in outcomes),
+        "reboot_required": False,
         # Not "skipped": that key would make Ansible take the task for one that did not run.
         "passed_over": dict(decision.wishes.skipped),
         "diff": {
@@ -228,6 +230,12 @@ def _boot_text(decision: Decision, outcomes: list[Outcome], errors: t.Mapping[st
             layout = tuple(boot.instance(each) for each in after["instances"])
             entries.append(boot.Entry(outcome["uuid"], outcome["pci_address"], after["mode"], layout))
     return boot.as_text(entries)
+
+
+def _differs(text: str, boot_file: str) -> bool:
+    """A host for which nothing is declared needs no file."""
+    found = content(boot_file)
+    return text != found and (found is not None or text != boot.as_text([]))
 
 
 def _old_entries(boot_file: str) -> list[boot.Entry]:

@@ -100,6 +100,8 @@ def test_a_service_that_does_not_start_again_is_told_and_tried_by_the_next_run(r
         pass
     assert systemd.running == {UNITS[1]}
     (problem,) = problems
-    assert problem.startswith(f"{UNITS[0]} was stopped for a change of the MIG mode and does not start: Failed to start")
+    assert problem.startswith(
+        f"{UNITS[0]} was stopped for a change of the MIG mode and does not start: Failed to start"
+    )
     systemd.broken = ()
     assert _services.start_again(systemd, record) == ([UNITS[0]], [])

@@ -194,12 +194,21 @@ def test_the_strategy(monkeypatch, capfd, options, expected):
     assert result["nodes"]["n1"]["expected"] == expected
 
 
-@pytest.mark.parametrize("check", [False, True])
-def test_a_node_that_the_plugin_could_not_serve(monkeypatch, capfd, check):
-    nodes = {"n1": sliced("1g.10gb", "3g.40gb")}
-    result = run(monkeypatch, capfd, FakeApi(), nodes, check=check, strategy="single", timeout=300)
+def test_a_node_that_the_plugin_could_not_serve_keeps_nobody_from_the_others(monkeypatch, capfd):
+    api = FakeApi(pod("n1"), pod("n2"))
+    nodes = {"n2": sliced("1g.10gb", "3g.40gb"), "n1": gpus(2)}
+    result = run(monkeypatch, capfd, api, nodes, strategy="single", **PLUGIN)
     assert result["failed"] is True
-    assert result["msg"].startswith("n1: this node has MIG devices of different profiles: 1g.10gb, 3g.40gb.")
+    assert result["msg"].startswith("n2: this node has MIG devices of different profiles: 1g.10gb, 3g.40gb.")
+    assert "\n" not in result["msg"]
+    assert result["nodes"]["n1"]["ready"] is True
+
+
+def test_in_check_mode_what_is_wrong_with_the_instances_may_be_what_would_be_mended(monkeypatch, capfd):
+    nodes = {"n1": sliced("1g.10gb", "3g.40gb")}
+    result = run(monkeypatch, capfd, FakeApi(), nodes, check=True, strategy="single", timeout=300)
+    assert not result.get("failed")
+    assert "n1: this node has MIG devices of different profiles" in str(result["warnings"])
 
 
 def test_mig_instances_that_nobody_knows(monkeypatch, capfd):
