@@ -7,17 +7,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_state
-short_description: Match hosts to the nodes of a Kubernetes cluster, label these and tell whether they are in service
+short_description: Match hosts to the nodes of a Kubernetes cluster, change these and tell whether they are in service
 version_added: 0.1.0
 description:
-  - Finds the node of each host by what identifies a machine, and brings the labels of these nodes into the wanted
-    state.
+  - Finds the node of each host by what identifies a machine, and brings labels, annotations, taints and the cordon of
+    these nodes into the wanted state. What is not named stays as it is.
   - A node with another machine id or another system UUID than the host is never its node. Among the others, machine
     id, system UUID, internal address and at last the exact name are compared, until exactly one node is left. When
     several are left, or two hosts would share a node, the module fails and guesses nothing.
   - All nodes are read in one request, and one is sent for each node that differs. Nothing is written before every
     host has its node.
-  - The credentials must be allowed to C(list) nodes, to C(patch) them if labels differ, and with O(gather_states) to
+  - The server takes the taints of a node only as a whole. If somebody else has changed the node since it was read, it
+    is read and written again, so that nobody's taint is lost.
+  - The credentials must be allowed to C(list) nodes, to C(patch) them if they differ, to C(get) them
+    if others change their taints at the same time, and with O(gather_states) to
     C(list) pods in all namespaces.
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
@@ -33,7 +36,8 @@ attributes:
     support: full
 options:
   hosts:
-    description: The hosts, with what is known of them. Without labels they are only matched.
+    description:
+      - The hosts, with what is known of them and what is wanted of their nodes. When nothing is, they are only matched.
     type: list
     elements: dict
     required: true
@@ -61,6 +65,48 @@ options:
           - Labels that are not named stay as they are.
           - The booleans V(true) and V(false) are the texts C(true) and C(false).
         type: dict
+      annotations:
+        description:
+          - Annotations that the node shall have, by key; an annotation whose value is null shall be absent.
+          - Annotations that are not named stay as they are.
+          - A value is text. A structure is refused; make it text with the filter P(ansible.builtin.to_json#filter).
+        type: dict
+      unschedulable:
+        description:
+          - With V(true) the node is cordoned, so that the scheduler sends no more pods there, and with V(false) it is
+            not. When absent, that stays as it is.
+          - Kubernetes keeps its own taint C(node.kubernetes.io/unschedulable) in step; do not name that in
+            O(hosts[].taints).
+        type: bool
+      taints:
+        description:
+          - Taints that the node shall have or not. They are done in their order; others stay as they are.
+        type: list
+        elements: dict
+        suboptions:
+          key:
+            description: Key of the taint.
+            type: str
+            required: true
+          value:
+            description:
+              - Value that the taint shall have. A taint of this key and effect with another value is replaced.
+              - It does not matter for one that shall be absent.
+            type: str
+          effect:
+            description: Effect of the taint. One that shall be absent, and has no effect here, is so with any effect.
+            type: str
+            choices:
+              - NoSchedule
+              - PreferNoSchedule
+              - NoExecute
+          state:
+            description: Whether the node shall have it. With V(present), O(hosts[].taints[].effect) is needed.
+            type: str
+            choices:
+              - present
+              - absent
+            default: present
       required:
         description:
           - Whether the host has to have a node. With V(false), one that has none is passed over and named in
@@ -116,6 +162,30 @@ EXAMPLES = r"""
     minimum_kubelet: "1.31"
   delegate_to: localhost
   run_once: true
+
+- name: Take a node out of service, remembering why, and keep everybody off who does not tolerate it
+  kubegpu.nvidia.node_state:
+    hosts:
+      - host: gpu-a
+        unschedulable: true
+        annotations:
+          example.com/reason: broken fan
+        taints:
+          - key: example.com/repair
+            effect: NoExecute
+  delegate_to: localhost
+
+- name: Give it back
+  kubegpu.nvidia.node_state:
+    hosts:
+      - host: gpu-a
+        unschedulable: false
+        annotations:
+          example.com/reason:
+        taints:
+          - key: example.com/repair
+            state: absent
+  delegate_to: localhost
 
 - name: Send the GPU clients of the collection away from a node
   kubegpu.nvidia.node_state:
@@ -174,7 +244,7 @@ changed_hosts:
 states:
   description:
     - What matters to somebody who wants to disturb the GPUs of a host, by host. Hosts without a node are left out.
-    - Labels are told as they are after this call, and in check mode as they would be.
+    - Labels, annotations and the cordon are told as they are after this call, and in check mode as they would be.
   returned: when O(gather_states=true)
   type: dict
   contains:
@@ -183,6 +253,9 @@ states:
       type: str
     schedulable:
       description: Whether the scheduler may place pods there, which it may not when the node is cordoned.
+      type: bool
+    cordoned:
+      description: The opposite of RV(states.schedulable).
       type: bool
     in_service:
       description:
@@ -200,6 +273,9 @@ states:
     labels:
       description: Those labels of the node whose keys begin with C(nvidia.com/) or C(kubegpu.io/).
       type: dict
+    annotations:
+      description: Those annotations of the node whose keys begin with C(kubegpu.io/).
+      type: dict
     allocatable:
       description: What the GPU device plugin has made of the node's GPUs.
       type: dict
@@ -207,6 +283,7 @@ states:
     gpu-a:
       node: gpu-a
       schedulable: true
+      cordoned: false
       in_service: true
       reasons:
         - "schedulable with nvidia.com/gpu: 2"
@@ -217,6 +294,7 @@ states:
       labels:
         kubegpu.io/gpu-clients: run
         nvidia.com/gpu.present: "true"
+      annotations: {}
       allocatable:
         nvidia.com/gpu: 2
 errors:
@@ -233,6 +311,12 @@ from ansible_collections.kubegpu.nvidia.plugins.module_utils._errors import Kube
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.client import Api, api_module
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.node_state import bring_about
 
+TAINT_OPTIONS: dict[str, t.Any] = {
+    "key": {"type": "str", "required": True, "no_log": False},
+    "value": {"type": "str"},
+    "effect": {"type": "str", "choices": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+}
 HOST_OPTIONS: dict[str, t.Any] = {
     "host": {"type": "str", "required": True},
     "node_name": {"type": "str"},
@@ -240,6 +324,14 @@ HOST_OPTIONS: dict[str, t.Any] = {
     "system_uuid": {"type": "str"},
     "addresses": {"type": "list", "elements": "str"},
     "labels": {"type": "dict"},
+    "annotations": {"type": "dict"},
+    "unschedulable": {"type": "bool"},
+    "taints": {
+        "type": "list",
+        "elements": "dict",
+        "options": TAINT_OPTIONS,
+        "required_if": [("state", "present", ("effect",))],
+    },
     "required": {"type": "bool", "default": True},
 }
 

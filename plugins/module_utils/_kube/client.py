@@ -76,11 +76,13 @@ class Api:
         """What happens to nodes after that version, as it happens, for that long."""
         return self._watch("watch the nodes", self._core.list_node, version=version, seconds=seconds)
 
-    def label_node(self, name: str, labels: t.Mapping[str, str | None]) -> None:
-        """Set these labels, remove those that are None, leave all others; only tried out in a dry run."""
-        patch = {"metadata": {"labels": dict(labels)}}
+    def node(self, name: str) -> Object:
+        return self._read(f"read the node {name}", self._core.read_node, name)
+
+    def patch_node(self, name: str, patch: Object) -> Object:
+        """Merge this into the node; what it became, or in a dry run would become."""
         how = {"field_manager": FIELD_MANAGER, **self._dry_run}
-        self._read(f"label the node {name}", self._core.patch_node, name, patch, **how)
+        return self._read(f"change the node {name}", self._core.patch_node, name, patch, **how)
 
     def pods_that_run(self, node: str | None = None) -> list[Object]:
         """The pods of all namespaces that have not ended and are on this node, or on any."""
@@ -89,6 +91,27 @@ class Api:
         )
         pods = self._core.list_pod_for_all_namespaces
         return self._list("list the pods of all namespaces", pods, field_selector=fields)[0]
+
+    def pods_on(self, node: str) -> list[Object]:
+        """All pods of this node, also those that have ended."""
+        pods, what = self._core.list_pod_for_all_namespaces, f"list the pods of the node {node}"
+        return self._list(what, pods, field_selector=f"spec.nodeName={node}")[0]
+
+    def evict(self, pod: t.Mapping[str, t.Any], grace_period: int | None) -> None:
+        """Ask the server to end exactly this pod; only tried out in a dry run. None: the pod's own grace period."""
+        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        # A pod of the same name may have taken its place since it was listed.
+        options: Object = {"preconditions": {"uid": pod["metadata"]["uid"]}}
+        if grace_period is not None:
+            options["gracePeriodSeconds"] = grace_period
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"namespace": namespace, "name": name},
+            "deleteOptions": options,
+        }
+        request = self._core.create_namespaced_pod_eviction
+        self._read(f"evict the pod {namespace}/{name}", request, name, namespace, eviction, **self._dry_run)
 
     def daemon_set(self, namespace: str, name: str) -> Object | None:
         """None: the server has no such DaemonSet."""
@@ -187,14 +210,16 @@ class Api:
         try:
             response = request(*arguments, _preload_content=False, **options)
             if not 200 <= response.status <= 299:  # newer clients leave this to the caller
-                raise self._refusal(what, response.status, _message(response.data))
+                raise self._refusal(what, response.status, _message(response.data), _causes(response.data))
         except kubernetes.client.ApiException as error:
-            raise self._refusal(what, error.status, _message(error.body)) from error
+            raise self._refusal(what, error.status, _message(error.body), _causes(error.body)) from error
         except urllib3.exceptions.HTTPError as error:
             raise self._no_answer(error) from error
         return response
 
-    def _refusal(self, what: str, status: int | None, message: str | None) -> KubegpuError:
+    def _refusal(
+        self, what: str, status: int | None, message: str | None, causes: t.Sequence[Object] = ()
+    ) -> KubegpuError:
         if status == 410:
             return Gone(f"The Kubernetes API at {self.server} has forgotten that version ({message}).")
         if status == 401:
@@ -207,6 +232,7 @@ class Api:
         return kind(
             f"Could not {what}: the Kubernetes API at {self.server} answered {status}, {message}.{advice}",
             status=status,
+            **({"causes": causes} if causes else {}),
         )
 
     def _no_answer(self, error: Exception) -> Unreachable:
@@ -250,6 +276,14 @@ def _message(body: t.Any) -> str:
         return str(json.loads(text)["message"]).rstrip(".")
     except (ValueError, KeyError, TypeError):
         return text.strip()[:200] or "without a reason"
+
+
+def _causes(body: t.Any) -> list[Object]:
+    """What the server's Status object names behind its message, each with a reason and a message."""
+    try:
+        return list(json.loads(body)["details"]["causes"])
+    except (ValueError, KeyError, TypeError):
+        return []
 
 
 def _plain(reason: Exception) -> str:

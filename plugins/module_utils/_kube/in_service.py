@@ -9,58 +9,37 @@ from __future__ import annotations
 import typing as t
 
 from .identity import Node, node_name
-from .resources import advertised_resources, describe, of_device_plugin
+from .node_patch import is_cordoned
+from .pods import Pod, asks_for_gpus, has_ended, named, pod_name
+from .resources import advertised_resources, describe
 
-Pod = t.Mapping[str, t.Any]
-
-ENDED = ("Succeeded", "Failed")
-NAMED_PODS = 5
-"""So many are named in a sentence; a node may have hundreds."""
+OURS = "kubegpu.io/"
+"""The prefix of our labels and annotations."""
 
 
 def state_of(node: Node, pods: t.Iterable[Pod]) -> dict[str, t.Any]:
     """What matters to somebody who wants to disturb the GPUs of this node; `pods` are those on it."""
-    gpu_pods = sorted(_pod_name(pod) for pod in pods if _uses_gpus(pod))
-    schedulable = not node.get("spec", {}).get("unschedulable")
+    gpu_pods = sorted(pod_name(pod) for pod in pods if asks_for_gpus(pod) and not has_ended(pod))
+    cordoned = is_cordoned(node)
     allocatable = advertised_resources(node)
     offered = {resource: amount for resource, amount in allocatable.items() if amount != 0}
     reasons = []
-    if schedulable and offered:
+    if offered and not cordoned:
         reasons.append(f"schedulable with {describe(offered)}")
     if gpu_pods:
-        reasons.append(f"runs GPU pods {_named(gpu_pods)}")
+        reasons.append(f"runs GPU pods {named(gpu_pods)}")
     return {
         "node": node_name(node),
-        "schedulable": schedulable,
+        "schedulable": not cordoned,
+        "cordoned": cordoned,
         "in_service": bool(reasons),
         "reasons": reasons,
         "gpu_pods": gpu_pods,
-        "labels": {
-            key: value
-            for key, value in (node["metadata"].get("labels") or {}).items()
-            if key.startswith(("nvidia.com/", "kubegpu.io/"))
-        },
+        "labels": _beginning(node["metadata"].get("labels"), "nvidia.com/", OURS),
+        "annotations": _beginning(node["metadata"].get("annotations"), OURS),
         "allocatable": allocatable,
     }
 
 
-def _uses_gpus(pod: Pod) -> bool:
-    """It has not ended, and one of its containers was given resources of the device plugin, or will be."""
-    if pod.get("status", {}).get("phase") in ENDED:
-        return False
-    spec = pod["spec"]
-    for container in [*(spec.get("initContainers") or []), *spec["containers"]]:
-        resources = container.get("resources") or {}
-        asked = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
-        if any(amount != 0 for amount in of_device_plugin(asked).values()):
-            return True
-    return False
-
-
-def _pod_name(pod: Pod) -> str:
-    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-
-
-def _named(pods: t.Sequence[str]) -> str:
-    more = len(pods) - NAMED_PODS
-    return ", ".join(pods[:NAMED_PODS]) + (f" and {more} more" if more > 0 else "")
+def _beginning(items: t.Mapping[str, str] | None, *prefixes: str) -> dict[str, str]:
+    return {key: value for key, value in (items or {}).items() if key.startswith(prefixes)}

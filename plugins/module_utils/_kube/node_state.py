@@ -10,14 +10,16 @@ import typing as t
 
 from .._errors import KubegpuError
 from .identity import Host, Node, match_hosts, node_name
-from .in_service import Pod, state_of
+from .in_service import state_of
 from .kubelet import minimum_of, too_old
-from .labels import label_changes, wanted_labels
+from .node_patch import Wanted, patch_for, shown, wanted_of
+from .pods import Pod
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from .client import Api
 
-Labels = dict[str, dict[str, str]]
+ATTEMPTS = 5
+"""A kubelet writes its node's status every few minutes, a controller rarely: nobody is in the way so often."""
 
 
 def bring_about(
@@ -27,10 +29,10 @@ def bring_about(
     minimum_kubelet: t.Any = None,
     gather_states: bool = False,
 ) -> dict[str, t.Any]:
-    """The module's result. Nothing is written before every host has a node that fits and every label is valid."""
+    """The module's result. Nothing is written before every host has a node that fits and every wish is valid."""
     minimum = minimum_of(minimum_kubelet) if minimum_kubelet is not None else None
     required = {host["host"] for host in hosts if host.get("required", True)}
-    labels = {host["host"]: wanted_labels(host.get("labels") or {}) for host in hosts}
+    wanted = {host["host"]: wanted_of(host) for host in hosts}
     matching = match_hosts([_host(host) for host in hosts], api.nodes()[0])
     errors = dict(matching.errors)
     if missing == "fail":
@@ -45,24 +47,19 @@ def bring_about(
 
     # Asked before anything is written, so that a refusal costs nothing.
     pods = _pods_by_node(api, matching.nodes.values()) if gather_states else {}
-    before: Labels = {}
-    after: Labels = {}
+    before: dict[str, t.Any] = {}
+    after: dict[str, t.Any] = {}
     changed: list[str] = []
     for host, node in matching.nodes.items():
-        current, name = node["metadata"].get("labels") or {}, node_name(node)
-        changes = label_changes(current, labels[host])
-        if not changes:
-            continue
+        name = node_name(node)
         try:
-            api.label_node(name, changes)
+            change = _bring(api, node, wanted[host])
         except KubegpuError as error:  # the other hosts' nodes are no worse for it
             errors[host] = str(error)
             continue
-        changed.append(host)
-        before[name] = {key: current[key] for key in changes if key in current}
-        after[name] = {key: value for key, value in changes.items() if value is not None}
-        kept = {key: value for key, value in current.items() if key not in changes}
-        matching.nodes[host] = {**node, "metadata": {**node["metadata"], "labels": {**kept, **after[name]}}}
+        if change:
+            changed.append(host)
+            before[name], after[name], matching.nodes[host] = change
     result = {
         "changed": bool(changed),
         "nodes": {host: node_name(node) for host, node in matching.nodes.items()},
@@ -77,6 +74,23 @@ def bring_about(
     if errors:
         raise KubegpuError(_report("The nodes of these hosts could not be changed:", errors), errors=errors, **result)
     return result
+
+
+def _bring(
+    api: Api, node: Node, wanted: Wanted, attempts: int = ATTEMPTS
+) -> tuple[dict[str, t.Any], dict[str, t.Any], Node] | None:
+    """What the node had and has of that which was changed, and the node; None: it is as it is wanted."""
+    patch = patch_for(node, wanted)
+    if not patch:
+        return None
+    try:
+        changed = api.patch_node(node_name(node), patch)
+    except KubegpuError as error:
+        if error.details.get("status") != 409 or attempts == 1:
+            raise
+        # Somebody else was faster; what they wrote has to stay.
+        return _bring(api, api.node(node_name(node)), wanted, attempts - 1)
+    return shown(node, patch), shown(changed, patch), changed
 
 
 def _host(given: t.Mapping[str, t.Any]) -> Host:

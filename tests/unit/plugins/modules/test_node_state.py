@@ -12,15 +12,29 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._errors import KubegpuError
 from ansible_collections.kubegpu.nvidia.plugins.modules import node_state
 
+THEIRS = {"key": "theirs", "effect": "NoExecute"}
+OURS = {"key": "ours", "value": "x", "effect": "NoSchedule"}
+
 
 class FakeApi:
     """Two nodes, and what was written to them."""
 
     labels = {"n1": {"x": "0", "foreign": "y"}, "n2": {"x": "1"}}
+    kubelets = {"n1": "v1.30.9", "n2": "v1.31.0"}
 
-    def __init__(self, refuse=()):
+    def __init__(self, refuse=(), conflicts=0):
         self.refuse = refuse
+        self.conflicts = conflicts
         self.written = {}
+        self.patches = 0
+        self.found = {
+            name: {
+                "metadata": {"name": name, "resourceVersion": "1", "labels": labels},
+                "spec": {"taints": [THEIRS]},
+                "status": {"nodeInfo": {"kubeletVersion": self.kubelets[name]}},
+            }
+            for name, labels in self.labels.items()
+        }
         self.lists = 0
         self.pod_lists = []
         self.dry_run = None
@@ -31,19 +45,27 @@ class FakeApi:
 
     def nodes(self):
         self.lists += 1
-        kubelets = {"n1": "v1.30.9", "n2": "v1.31.0"}
-        return [
-            {
-                "metadata": {"name": name, "labels": labels},
-                "status": {"nodeInfo": {"kubeletVersion": kubelets[name]}},
-            }
-            for name, labels in self.labels.items()
-        ], "1"
+        return list(self.found.values()), "1"
 
-    def label_node(self, name, labels):
+    def node(self, name):
+        return self.found[name]
+
+    def patch_node(self, name, patch):
         if name in self.refuse:
             raise KubegpuError("not allowed")
-        self.written[name] = labels
+        node = self.found[name]
+        self.patches += 1
+        if self.patches <= self.conflicts:
+            node["metadata"]["resourceVersion"] = str(self.patches + 1)
+            node["spec"] = {"taints": [*node["spec"]["taints"], {"key": f"new-{self.patches}", "effect": "NoExecute"}]}
+        if patch.get("metadata", {}).get("resourceVersion") not in (None, node["metadata"]["resourceVersion"]):
+            raise KubegpuError("the object has been modified", status=409)
+        self.written[name] = patch
+        metadata = dict(node["metadata"])
+        for kind in ("labels", "annotations"):
+            merged = {**metadata.get(kind, {}), **patch.get("metadata", {}).get(kind, {})}
+            metadata[kind] = {key: value for key, value in merged.items() if value is not None}
+        return {**node, "metadata": metadata, "spec": {**node["spec"], **patch.get("spec", {})}}
 
     def pods_that_run(self, node=None):
         self.pod_lists.append(node)
@@ -77,12 +99,15 @@ WANTED = [{"host": "n1", "labels": {"x": True, "foreign": None, "z": None}}, {"h
 def test_only_what_differs_is_written(monkeypatch, capfd, check):
     api = FakeApi()
     result = run(monkeypatch, capfd, api, check=check, hosts=WANTED)
-    assert api.written == {"n1": {"foreign": None, "x": "true"}}
+    assert api.written == {"n1": {"metadata": {"labels": {"foreign": None, "x": "true"}}}}
     assert api.dry_run is check
     assert result["changed"] is True
     assert result["changed_hosts"] == ["n1"]
     assert result["nodes"] == {"n1": "n1", "n2": "n2"}
-    assert result["diff"] == {"before": {"n1": {"foreign": "y", "x": "0"}}, "after": {"n1": {"x": "true"}}}
+    assert result["diff"] == {
+        "before": {"n1": {"labels": {"foreign": "y", "x": "0"}}},
+        "after": {"n1": {"labels": {"x": "true"}}},
+    }
 
 
 def test_no_difference(monkeypatch, capfd):
@@ -95,6 +120,88 @@ def test_no_difference(monkeypatch, capfd):
 
 def test_a_diff_only_when_asked(monkeypatch, capfd):
     assert "diff" not in run(monkeypatch, capfd, FakeApi(), diff=False, hosts=WANTED)
+
+
+EVERYTHING = {
+    "host": "n1",
+    "labels": {"x": "1"},
+    "annotations": {"kubegpu.io/window": "{}", "gone": None},
+    "unschedulable": True,
+    "taints": [OURS, {"key": "other", "state": "absent"}],
+}
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_everything_in_one_request(monkeypatch, capfd, check):
+    api = FakeApi()
+    result = run(monkeypatch, capfd, api, check=check, hosts=[EVERYTHING], gather_states=True)
+    assert api.patches == 1
+    assert api.written["n1"] == {
+        "metadata": {"labels": {"x": "1"}, "annotations": {"kubegpu.io/window": "{}"}, "resourceVersion": "1"},
+        "spec": {"unschedulable": True, "taints": [THEIRS, OURS]},
+    }
+    assert result["changed"] is True
+    assert result["diff"]["before"] == {
+        "n1": {"labels": {"x": "0"}, "annotations": {}, "unschedulable": False, "taints": [THEIRS]}
+    }
+    assert result["diff"]["after"] == {
+        "n1": {
+            "labels": {"x": "1"},
+            "annotations": {"kubegpu.io/window": "{}"},
+            "unschedulable": True,
+            "taints": [THEIRS, OURS],
+        }
+    }
+    state = result["states"]["n1"]
+    assert (state["cordoned"], state["annotations"]) == (True, {"kubegpu.io/window": "{}"})
+
+
+def test_what_is_not_named_stays(monkeypatch, capfd):
+    monkeypatch.setitem(FakeApi.labels, "n1", {})
+    api = FakeApi()
+    api.found["n1"]["spec"]["unschedulable"] = True
+    api.found["n1"]["metadata"]["annotations"] = {"kubegpu.io/window": "{}"}
+    result = run(monkeypatch, capfd, api, hosts=[{"host": "n1", "labels": {"x": "1"}}], gather_states=True)
+    assert api.written == {"n1": {"metadata": {"labels": {"x": "1"}}}}
+    state = result["states"]["n1"]
+    assert (state["cordoned"], state["annotations"]) == (True, {"kubegpu.io/window": "{}"})
+    # Once more, with everything as it is.
+    monkeypatch.setitem(FakeApi.labels, "n1", {"x": "1"})
+    same = {"host": "n1", "annotations": {"kubegpu.io/window": "{}"}, "unschedulable": True, "taints": [THEIRS]}
+    again = FakeApi()
+    again.found["n1"] = {**api.found["n1"]}
+    assert run(monkeypatch, capfd, again, hosts=[same])["changed"] is False
+    assert not again.patches
+
+
+def test_a_taint_that_somebody_sets_at_the_same_time_is_kept(monkeypatch, capfd):
+    api = FakeApi(conflicts=2)
+    result = run(monkeypatch, capfd, api, hosts=[{"host": "n1", "taints": [OURS]}])
+    theirs = [THEIRS, {"key": "new-1", "effect": "NoExecute"}, {"key": "new-2", "effect": "NoExecute"}]
+    assert api.written["n1"]["spec"]["taints"] == [*theirs, OURS]
+    assert result["diff"] == {"before": {"n1": {"taints": theirs}}, "after": {"n1": {"taints": [*theirs, OURS]}}}
+
+
+def test_conflicts_without_end(monkeypatch, capfd):
+    api = FakeApi(conflicts=100)
+    result = run(monkeypatch, capfd, api, hosts=[{"host": "n1", "taints": [OURS]}])
+    assert result["errors"] == {"n1": "the object has been modified"}
+    assert api.patches == 5
+
+
+@pytest.mark.parametrize(
+    "host, text",
+    [
+        ({"annotations": {"two words": "x"}}, "no annotation key"),
+        ({"taints": [{**OURS, "key": "two words"}]}, "no taint key"),
+        ({"taints": [{"key": "ours"}]}, "effect"),
+    ],
+)
+def test_a_wrong_wish_is_noticed_before_anything_is_written(monkeypatch, capfd, host, text):
+    api = FakeApi()
+    result = run(monkeypatch, capfd, api, hosts=[WANTED[0], {"host": "n2", **host}])
+    assert text in result["msg"]
+    assert not api.written
 
 
 def test_all_errors_at_once_and_nothing_written(monkeypatch, capfd):
@@ -146,7 +253,7 @@ def test_a_host_that_is_not_required(monkeypatch, capfd):
 def test_labels_are_taken_from_a_host_that_is_not_required(monkeypatch, capfd):
     api = FakeApi()
     run(monkeypatch, capfd, api, hosts=[{"host": "n1", "required": False, "labels": {"x": None}}])
-    assert api.written == {"n1": {"x": None}}
+    assert api.written == {"n1": {"metadata": {"labels": {"x": None}}}}
 
 
 def test_an_ambiguous_host_is_an_error_also_when_not_required(monkeypatch, capfd):

@@ -38,7 +38,7 @@ class Server:
                 self.end_headers()
                 self.wfile.write(content)
 
-            do_GET = do_PATCH = handle_any
+            do_GET = do_PATCH = do_POST = handle_any
 
             def log_message(self, *_arguments):
                 pass
@@ -112,15 +112,58 @@ def test_revisions(server):
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_labels(server, dry_run):
-    server.answers = [(200, {})]
-    api(server, dry_run=dry_run).label_node("a", {"x": "1", "y": None})
+def test_a_patch(server, dry_run):
+    server.answers = [(200, {"kind": "Node"})]
+    patch = {"metadata": {"labels": {"x": "1", "y": None}}, "spec": {"taints": []}}
+    assert api(server, dry_run=dry_run).patch_node("a", patch) == {"kind": "Node"}
     ((method, path, body, headers),) = server.requests
-    assert (method, body) == ("PATCH", {"metadata": {"labels": {"x": "1", "y": None}}})
+    assert (method, body) == ("PATCH", patch)
     assert path.startswith("/api/v1/nodes/a?")
     assert "fieldManager=kubegpu.nvidia" in path
     assert ("dryRun=All" in path) is dry_run
     assert headers["Content-Type"] in ("application/merge-patch+json", "application/strategic-merge-patch+json")
+
+
+def test_one_node(server):
+    server.answers = [(200, {"kind": "Node"})]
+    assert api(server).node("a") == {"kind": "Node"}
+    assert server.requests[0][1].partition("?")[0] == "/api/v1/nodes/a"
+
+
+def test_pods_on_a_node(server):
+    server.answers = [(200, page(["a"]))]
+    assert [pod["metadata"]["name"] for pod in api(server).pods_on("n1")] == ["a"]
+    assert "fieldSelector=spec.nodeName%3Dn1&" in server.requests[0][1] + "&"
+
+
+POD = {"metadata": {"namespace": "ns", "name": "a", "uid": "u1"}}
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize("grace", [None, 0, 7])
+def test_an_eviction(server, dry_run, grace):
+    server.answers = [(201, {})]
+    api(server, dry_run=dry_run).evict(POD, grace)
+    ((method, path, body, _headers),) = server.requests
+    assert (method, path.partition("?")[0]) == ("POST", "/api/v1/namespaces/ns/pods/a/eviction")
+    assert ("dryRun=All" in path) is dry_run
+    assert (body["apiVersion"], body["kind"]) == ("policy/v1", "Eviction")
+    assert body["metadata"] == {"namespace": "ns", "name": "a"}
+    options = {"preconditions": {"uid": "u1"}, **({} if grace is None else {"gracePeriodSeconds": grace})}
+    assert body["deleteOptions"] == options
+
+
+def test_what_is_behind_a_refusal(server):
+    cause = {
+        "reason": "DisruptionBudget",
+        "message": "The disruption budget b needs 1 healthy pods and has 1 currently",
+    }
+    code, answer = status(429, "Cannot evict pod")
+    server.answers = [(code, {**answer, "details": {"causes": [cause]}})]
+    with pytest.raises(KubegpuError, match="Could not evict the pod ns/a: .* answered 429, Cannot evict pod") as raised:
+        api(server).evict(POD, None)
+    assert raised.value.details == {"status": 429, "causes": [cause]}
+    assert len(server.requests) == 1
 
 
 def test_watch(server):

@@ -104,3 +104,18 @@ def test_what_is_told_of_the_node():
 
 def test_a_node_without_labels():
     assert state_of(node(), [])["labels"] == {}
+
+
+@pytest.mark.parametrize(
+    "spec, cordoned", [({}, False), ({"unschedulable": False}, False), ({"unschedulable": True}, True)]
+)
+def test_the_cordon(spec, cordoned):
+    state = state_of(node(**spec), [])
+    assert (state["cordoned"], state["schedulable"]) == (cordoned, not cordoned)
+
+
+def test_our_annotations():
+    found = node()
+    assert state_of(found, [])["annotations"] == {}
+    found["metadata"]["annotations"] = {"kubegpu.io/window": "{}", "nvidia.com/x": "y", "team": "x"}
+    assert state_of(found, [])["annotations"] == {"kubegpu.io/window": "{}"}

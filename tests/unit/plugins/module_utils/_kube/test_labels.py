@@ -7,11 +7,15 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.kubegpu.nvidia.plugins.module_utils._errors import KubegpuError
-from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.labels import label_changes, wanted_labels
+from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.labels import (
+    changes,
+    wanted_annotations,
+    wanted_labels,
+)
 
 
 @pytest.mark.parametrize(
-    "current, wanted, changes",
+    "current, wanted, expected",
     [
         ({}, {"a": "1"}, {"a": "1"}),
         ({"a": "1", "other": "x"}, {"a": "1"}, {}),
@@ -23,8 +27,8 @@ from ansible_collections.kubegpu.nvidia.plugins.module_utils._kube.labels import
         ({"b": "0"}, {"b": "1", "a": "1"}, {"a": "1", "b": "1"}),
     ],
 )
-def test_changes(current, wanted, changes):
-    assert label_changes(current, wanted) == changes
+def test_changes(current, wanted, expected):
+    assert changes(current, wanted) == expected
 
 
 @pytest.mark.parametrize(
@@ -55,3 +59,18 @@ def test_values(given, text):
 def test_refused(key, value, text):
     with pytest.raises(KubegpuError, match=text):
         wanted_labels({key: value})
+
+
+@pytest.mark.parametrize(
+    "given, text", [("two words", "two words"), ('{"a": [1]}', '{"a": [1]}'), (True, "true"), (None, None)]
+)
+def test_annotations(given, text):
+    assert wanted_annotations({"kubegpu.io/window": given}) == {"kubegpu.io/window": text}
+
+
+@pytest.mark.parametrize(
+    "key, value, text", [("two words", "x", "no annotation key"), ("a", {"x": 1}, "to_json"), ("a", 1.2, "quotes")]
+)
+def test_refused_annotations(key, value, text):
+    with pytest.raises(KubegpuError, match=text):
+        wanted_annotations({key: value})
