@@ -282,6 +282,8 @@ def test_mig_manager_is_refused_or_replaced(cordoned: None) -> None:
 def test_a_mode_that_only_a_reboot_brings(cordoned: None) -> None:
     """As in a virtual machine with an A100: the driver wants a reset, and the reset does nothing."""
     layouts = [{"gpus": ["all"], "profiles": {"1g.10gb": 2}}]
+    # The board remembers its mode from the last time that it was here.
+    on(NODE, "find", "/var/lib/simgpu/inforom", "-type", "f", "-delete")
     restart_with(NODE, ("a100-80",))
     try:
         refused = mig(mig_layouts=layouts)
