@@ -88,6 +88,14 @@ def test_what_was_not_planned_is_not_done(host: Make) -> None:
     assert node.mig(layouts=[want(_3g_40gb=1, _1g_10gb=1)], allow_disruption=False).code == 0
 
 
+def test_a_reset_that_did_not_take_place_is_not_reported(host: Make) -> None:
+    node = host("a100-80")
+    node.run("simgpu", "fault", "0", "invisible-client")
+    failed = node.mig(layouts=[want(_3g_40gb=1)], allow_reset=True)
+    assert failed.code == 1 and "reset" not in failed.counts
+    assert not failed.result["gpus"][0]["reset"]
+
+
 def test_a_group_reset_that_fails_half_way_gives_the_others_their_instances_back(host: Make) -> None:
     node = host("a100-80", "a100-80")
     switch = "/sys/bus/pci/devices/0000:0f:00.0"

@@ -92,7 +92,7 @@ def _apply(
         outcomes.append(outcome)
         if not intent.changed:
             continue
-        outcome["reset"] = intent.resets
+        outcome["reset"] = False
         try:
             if intent.sets_mode:
 
@@ -101,6 +101,7 @@ def _apply(
                     outcome["reset_with"] = _reset(intent, decision.survey, binding, run_command, errors)
 
                 switch(binding, intent, options.allow_reset, reset)
+                outcome["reset"] = outcome["reset"] or intent.resets
             if intent.wish.mode == "enabled":
                 outcome["after"] = state("enabled", _lay_out(intent, binding))
         except KubegpuError as exc:
